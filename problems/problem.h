@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A problem is a constant struct of functions. The engine owns processes, memory, warm-up, timing and judging; a problem says
+ * what its tensors are, how inputs are made, what the reference computes, what it costs, and how results are compared.
+ *
+ * To add one: problems/<family>/NN_name.c defines `const struct problem problem_NN`, and problems/registry.c lists it.
+ */
+#ifndef PKB_PROBLEMS_PROBLEM_H
+#define PKB_PROBLEMS_PROBLEM_H
+
+#include "runtime/random.h"
+#include "runtime/runtime.h"
+
+#define PROBLEM_MAX_PARAMS 16
+#define PROBLEM_MAX_TENSORS 24
+
+struct problem;
+
+/* Which of the two variants of inputs and of tolerances. */
+enum problem_profile {
+    PROFILE_HARDENED, /* inputs that a constant, zero, copied input or missing communication fails; bounds that accept every
+                         correct evaluation order */
+    PROFILE_PKB,      /* the published benchmark's own distributions; plain allclose */
+};
+
+/* Everything that determines a problem instance on one rank, apart from the trial. Made by problem_setting_init. */
+struct problem_setting {
+    const struct problem *problem;
+    int dtype; /* T, the sweep's dtype */
+    int rank, world;
+    enum problem_profile inputs;
+    enum problem_profile tolerance;
+    double atol, rtol; /* of the pkb tolerance profile; 0.01 each unless the sweep says otherwise */
+    uint64_t seed;
+    double params[PROBLEM_MAX_PARAMS]; /* values in the order of problem->params */
+};
+
+/* A named number: a size, or a scalar argument of the reference. */
+struct problem_param {
+    const char *name;
+    double paper, tiny;
+    bool integer;
+    const char *meaning;
+};
+
+/* A tensor of one rank. */
+struct problem_tensor {
+    const char *name;
+    pkb_tensor form; /* dtype, ndim, shape; data unused */
+};
+
+/* One set of inputs on the host (one trial, or one of the sets that timed iterations rotate over). */
+struct problem_inputs {
+    uint32_t trial;                     /* number of the set: 0, 1, ... */
+    double params[PROBLEM_MAX_PARAMS];  /* starts as the setting's; init may draw scalar arguments anew */
+    pkb_tensor in[PROBLEM_MAX_TENSORS]; /* host storage, to be filled by init */
+};
+
+/* A call of the reference on one rank. */
+struct problem_call {
+    struct rt *rt;
+    const struct rt_group *world;
+    const struct problem_setting *setting;
+    const double *params; /* of this set of inputs */
+    const pkb_tensor *in; /* device tensors in the order of inputs() */
+    pkb_tensor *out;      /* device tensors in the order of outputs() */
+};
+
+/* How one output is compared with the reference's. */
+enum problem_check_kind {
+    CHECK_EXACT, /* every bit (NaN equals NaN, -0 differs from 0) */
+    CHECK_CLOSE, /* |expected - actual| <= atol + rtol * |expected|; with the pkb profile: ... + rtol * |actual|, as published */
+    CHECK_BOUND, /* |expected - actual| <= tol[i], a tensor that bound() computes from the inputs */
+};
+
+struct problem_check {
+    enum problem_check_kind kind;
+    double atol, rtol;
+    double frobenius; /* in addition ||expected - actual|| <= frobenius * ||expected||; 0: not checked */
+};
+
+/* Ideal cost of one call on one rank, from the specification. */
+struct problem_cost {
+    double flops;
+    double hbm_bytes;
+    double link_bytes; /* sent by this rank */
+};
+
+struct problem {
+    int id;              /* 1..87 */
+    const char *name;    /* "01_allreduce" */
+    const char *family;  /* "collective" */
+    const char *origin;  /* where the pattern comes from */
+    const char *summary; /* one sentence */
+    const char *source;  /* this file, relative to the source tree: "problems/collective/01_allreduce.c" */
+    const char *worlds;  /* constraint in words: "any", "K % W == 0" */
+    const struct problem_param *params;
+    int n_params;
+
+    /* 0 when the setting can run, else -1 and why not ("K = 512 is not divisible by 3 ranks"). NULL: any. */
+    int (*supports)(const struct problem_setting *s, struct pkb_error *err);
+
+    /* Describe the tensors of rank s->rank; return how many. */
+    int (*inputs)(const struct problem_setting *s, struct problem_tensor *t);
+    int (*outputs)(const struct problem_setting *s, struct problem_tensor *t);
+
+    /* Fills one set on the host: a function of the setting and the set's number alone (problem_rng). */
+    void (*init)(const struct problem_setting *s, struct problem_inputs *set);
+
+    /* Writes c->out. Eager and unfused: what a straightforward program of library calls does. */
+    void (*reference)(const struct problem_call *c);
+
+    /* For outputs with CHECK_BOUND (others NULL in tol): with c->out holding the reference's outputs, computes the allowed
+     * absolute difference of every element into tol[k], f32, same shape. NULL when no output needs it. */
+    void (*bound)(const struct problem_call *c, pkb_tensor *const *tol);
+
+    void (*check)(const struct problem_setting *s, int output,
+                  struct problem_check *check); /* of the hardened tolerance profile */
+    void (*cost)(const struct problem_setting *s, struct problem_cost *cost);
+};
+
+/* ---- registry (problems/registry.c) -------------------------------------------------------------------------------- */
+
+/* All problems, by id, NULL-terminated. */
+extern const struct problem *const problem_registry[];
+
+/* By id (1..87), or by name: "13", "13_gemm_allreduce" or "gemm_allreduce". NULL when there is none. */
+const struct problem *problem_by_id(int id);
+const struct problem *problem_by_name(const char *name);
+
+/* ---- settings (problems/setting.c) --------------------------------------------------------------------------------- */
+
+/* Named parameter values. */
+enum problem_shape { SHAPE_PAPER, SHAPE_TINY };
+
+/* Fills *s with the shape's values, hardened profiles, seed 0. */
+void problem_setting_init(struct problem_setting *s, const struct problem *p, enum problem_shape shape, int dtype, int rank,
+                          int world);
+
+/* Overrides one parameter by name. An unknown name (with a suggestion) or a fraction for an integer is an error. */
+int problem_setting_override(struct problem_setting *s, const char *name, double value, struct pkb_error *err);
+
+/* Checks the setting as a whole (ranges, dtype, world size, the problem's own constraint): 0 or -1 with the reason. */
+int problem_setting_check(const struct problem_setting *s, struct pkb_error *err);
+
+/* Value of a parameter by name; the name must exist (a programming error otherwise). */
+double problem_real(const struct problem_setting *s, const char *name);
+int64_t problem_int(const struct problem_setting *s, const char *name);
+double problem_call_real(const struct problem_call *c, const char *name); /* of the call's set of inputs */
+int64_t problem_call_int(const struct problem_call *c, const char *name);
+
+/* The random stream of a tensor in a set, for this rank or (RNG_ALL_RANKS) for all. */
+struct rng problem_rng(const struct problem_setting *s, const struct problem_inputs *set, uint32_t tensor);
+struct rng problem_rng_shared(const struct problem_setting *s, const struct problem_inputs *set, uint32_t tensor);
+
+/* The comparison that applies under the setting's tolerance profile. */
+void problem_check_for(const struct problem_setting *s, int output, struct problem_check *check);
+
+/* ---- comparison (problems/compare.c), on the host ------------------------------------------------------------------ */
+
+struct problem_difference {
+    int64_t elements;                  /* compared */
+    int64_t wrong;                     /* outside the tolerance */
+    int64_t first;                     /* linear index of the first wrong element, -1: none */
+    int64_t first_index[PKB_MAX_DIMS]; /* the same as an index per dimension */
+    double expected, actual;           /* values there */
+    double max_abs, max_rel;           /* largest differences over all elements; NaN or infinity where one is missing */
+    double frobenius;                  /* ||expected - actual|| / ||expected|| (0 when both are 0) */
+    bool ok;                           /* no wrong element and the Frobenius limit holds */
+};
+
+/* Compares two host tensors of the same form. `tol` is f32 of the same shape for CHECK_BOUND, else NULL. */
+void problem_compare(const struct problem_check *check, enum problem_profile tolerance, const pkb_tensor *expected,
+                     const pkb_tensor *actual, const float *tol, struct problem_difference *d);
+
+/* "3 of 1728 elements differ, first at [0, 5]: expected 1.5, got 0 (max abs 2, max rel 1)" */
+void problem_difference_describe(const struct problem_difference *d, int ndim, char *text, size_t size);
+
+#endif
