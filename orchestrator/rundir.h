@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run directory. Formats are versioned; files are replaced by write-to-temporary and rename, or appended and fsynced.
+ *
+ *   run.json            {"format":1,"name":...,"sweep":{"path":...,"digest":...,"source":...},"created":UTC,"host":...,"user":...,
+ *                        "version":...,"build":BUILD_ID,"argv":[...],"launcher":"local","build_cache":PATH or null}
+ *   plan/               sweeps/plan.h
+ *   candidates/DIGEST.KIND   sources, content-addressed
+ *   builds/KEY/         node_agent/build.h (unless run.json names a shared cache)
+ *   records/            results/record.h
+ *   logs/shard-SSSSSS.AAA/agent-RRR.log, runner-RRR.log    per shard attempt
+ *   results.db          made by merge, disposable
+ *   lock                flock'ed by the controller that drives the run; holds its host and pid for the message
+ */
+#ifndef PKB_ORCHESTRATOR_RUNDIR_H
+#define PKB_ORCHESTRATOR_RUNDIR_H
+
+#include "sweeps/plan.h"
+#include "util/error.h"
+
+#define RUNDIR_FORMAT 1
+
+struct rundir {
+    char *path;        /* absolute */
+    char *name;        /* of the sweep */
+    char *build_id;    /* of the pkb that made it */
+    char *build_cache; /* absolute */
+    int lock_fd;       /* -1: not locked */
+};
+
+struct rundir_options {
+    const char *path;        /* to be created; must not exist, or be empty */
+    const char *build_cache; /* NULL: RUN/builds */
+    const char *launcher;
+    int argc;
+    char **argv;
+};
+
+/* Creates a run from a sweep and its plan: copies the candidates (whose digests must still be the plan's) and writes run.json last, so
+ * that a folder with a run.json is complete. On failure what was created is removed. */
+struct rundir *rundir_create(const struct rundir_options *o, const struct sweep *s, const struct plan *p, struct pkb_error *err);
+
+/* Opens an existing run ("no run directory: run.json is missing; did you mean ...?"). */
+struct rundir *rundir_open(const char *path, struct pkb_error *err);
+
+/* Takes the run's lock; -1 when another controller holds it (who and where). Released when the process ends. */
+int rundir_lock(struct rundir *r, struct pkb_error *err);
+void rundir_destroy(struct rundir *r);
+
+/* Path of a candidate's source in the run. The caller frees. */
+char *rundir_candidate(const struct rundir *r, const struct plan_candidate *c, struct pkb_error *err);
+
+#endif
