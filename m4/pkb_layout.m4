@@ -6,8 +6,8 @@ AC_DEFUN([PKB_DIRECTORIES], [
   AC_SUBST([pkbsharedir], ['${datadir}/pkb'])
 ])
 
-# Agents of another build must be noticed: the id is the version plus a digest of the sources, made when the build is
-# configured, or PKB_BUILD_ID of the environment (packagers).
+# Agents of another build must be noticed: the id is the commit that was configured, the version outside a git checkout, or
+# PKB_BUILD_ID of the environment (packagers).
 AC_DEFUN([PKB_SET_BUILD_ID], [
   AC_ARG_VAR([PKB_BUILD_ID], [identity of this build, shown by pkb version; default: the git commit, or the version])
   AS_IF([test -z "$PKB_BUILD_ID"], [
