@@ -12,6 +12,7 @@
 
 #define PROBLEM_MAX_PARAMS 16
 #define PROBLEM_MAX_TENSORS 24
+#define PROBLEM_MAX_WORLD 1024 /* ranks; a reference may hold one number per rank on its stack */
 
 struct problem;
 
@@ -165,6 +166,7 @@ struct problem_difference {
     double expected, actual;           /* values there */
     double max_abs, max_rel;           /* largest differences over all elements; NaN or infinity where one is missing */
     double frobenius;                  /* ||expected - actual|| / ||expected|| (0 when both are 0) */
+    double frobenius_limit;            /* the check's; 0: none */
     bool ok;                           /* no wrong element and the Frobenius limit holds */
 };
 

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparison of a result with the reference's, in blocks of elements that are converted to f64. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "problems/problem.h"
+
+#define BLOCK 512
+
+/* Sums for the Frobenius norm. */
+struct norms {
+    double difference, expected;
+};
+
+/* A block of both tensors, as values and as stored. */
+struct block {
+    size_t count, width;
+    const unsigned char *raw_expected, *raw_actual;
+    double expected[BLOCK], actual[BLOCK];
+};
+
+static size_t count_elements(const pkb_tensor *t)
+{
+    size_t n = 1;
+    for (int i = 0; i < t->ndim; i++)
+        n *= (size_t)t->shape[i];
+    return n;
+}
+
+/* The published comparison converts both sides to f32 first. */
+static void round_to_f32(double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = (double)(float)values[i];
+}
+
+static void load_block(struct block *b, const pkb_tensor *expected, const pkb_tensor *actual, size_t at, size_t count,
+                       enum problem_profile tolerance)
+{
+    b->count = count;
+    b->width = dtype_size(expected->dtype);
+    b->raw_expected = (const unsigned char *)expected->data + at * b->width;
+    b->raw_actual = (const unsigned char *)actual->data + at * b->width;
+    dtype_to_f64(expected->dtype, b->expected, b->raw_expected, count);
+    dtype_to_f64(actual->dtype, b->actual, b->raw_actual, count);
+    if (tolerance == PROFILE_PKB) {
+        round_to_f32(b->expected, count);
+        round_to_f32(b->actual, count);
+    }
+}
+
+static bool element_ok(const struct problem_check *check, enum problem_profile tolerance, const struct block *b, size_t i,
+                       const float *tol)
+{
+    double e = b->expected[i], a = b->actual[i];
+    if (check->kind == CHECK_EXACT) {
+        bool same_bits = memcmp(b->raw_expected + i * b->width, b->raw_actual + i * b->width, b->width) == 0;
+        return same_bits || (isnan(e) && isnan(a));
+    }
+    if (isnan(e) && isnan(a))
+        return tolerance == PROFILE_HARDENED;
+    if (e == a)
+        return true;
+    if (!isfinite(e) || !isfinite(a))
+        return false;
+    if (check->kind == CHECK_BOUND)
+        return fabs(e - a) <= (double)*tol;
+    return fabs(e - a) <= check->atol + check->rtol * fabs(tolerance == PROFILE_PKB ? a : e);
+}
+
+/* The larger one, with NaN above everything. */
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+
+static void measure(struct problem_difference *d, struct norms *norms, double e, double a)
+{
+    bool same = e == a || (isnan(e) && isnan(a));
+    double difference = same ? 0 : fabs(e - a);
+    norms->difference += difference * difference;
+    if (isfinite(e))
+        norms->expected += e * e;
+    d->max_abs = larger(d->max_abs, difference);
+    if (!same)
+        d->max_rel = larger(d->max_rel, difference / fabs(e));
+}
+
+static void note_first(struct problem_difference *d, const pkb_tensor *form, size_t index, double expected, double actual)
+{
+    d->first = (int64_t)index;
+    d->expected = expected;
+    d->actual = actual;
+    for (int i = form->ndim - 1; i >= 0; i--) {
+        d->first_index[i] = (int64_t)(index % (size_t)form->shape[i]);
+        index /= (size_t)form->shape[i];
+    }
+}
+
+static double relative_norm(const struct norms *norms)
+{
+    if (norms->difference == 0)
+        return 0;
+    return sqrt(norms->difference / norms->expected);
+}
+
+void problem_compare(const struct problem_check *check, enum problem_profile tolerance, const pkb_tensor *expected,
+                     const pkb_tensor *actual, const float *tol, struct problem_difference *d)
+{
+    size_t n = count_elements(expected);
+    struct norms norms = {0, 0};
+    struct block b;
+    memset(d, 0, sizeof(*d));
+    d->elements = (int64_t)n;
+    d->first = -1;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        load_block(&b, expected, actual, at, n - at < BLOCK ? n - at : BLOCK, tolerance);
+        for (size_t i = 0; i < b.count; i++) {
+            measure(d, &norms, b.expected[i], b.actual[i]);
+            if (element_ok(check, tolerance, &b, i, tol ? tol + at + i : NULL))
+                continue;
+            if (d->wrong++ == 0)
+                note_first(d, expected, at + i, b.expected[i], b.actual[i]);
+        }
+    }
+    d->frobenius = relative_norm(&norms);
+    d->frobenius_limit = check->frobenius;
+    d->ok = d->wrong == 0 && (check->frobenius <= 0 || d->frobenius <= check->frobenius);
+}
+
+/* Appends to a text of limited size. */
+static void append(char *text, size_t size, const char *more)
+{
+    size_t used = strlen(text);
+    if (used < size)
+        (void)snprintf(text + used, size - used, "%s", more);
+}
+
+static void append_index(char *text, size_t size, const int64_t *index, int ndim)
+{
+    char number[32];
+    append(text, size, "[");
+    for (int i = 0; i < ndim; i++) {
+        (void)snprintf(number, sizeof(number), "%s%lld", i ? ", " : "", (long long)index[i]);
+        append(text, size, number);
+    }
+    append(text, size, "]");
+}
+
+void problem_difference_describe(const struct problem_difference *d, int ndim, char *text, size_t size)
+{
+    char part[160];
+    if (d->wrong == 0 && d->ok) {
+        (void)snprintf(text, size, "all %lld elements agree (max abs %.6g, max rel %.6g)", (long long)d->elements, d->max_abs,
+                       d->max_rel);
+        return;
+    }
+    if (d->wrong == 0) {
+        (void)snprintf(text, size, "no single element is out of bounds, but the relative error of the whole is %.6g, above %.6g",
+                       d->frobenius, d->frobenius_limit);
+        return;
+    }
+    (void)snprintf(text, size, "%lld of %lld elements differ, first at ", (long long)d->wrong, (long long)d->elements);
+    append_index(text, size, d->first_index, ndim);
+    (void)snprintf(part, sizeof(part), ": expected %.9g, got %.9g (max abs %.6g, max rel %.6g)", d->expected, d->actual,
+                   d->max_abs, d->max_rel);
+    append(text, size, part);
+}

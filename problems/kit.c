@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "problems/kit.h"
+
+#include <string.h>
+
+/* Elements that a filler makes before it rounds them. */
+#define BLOCK 512
+
+void kit_tensor(struct problem_tensor *t, const char *name, int dtype, int ndim, const int64_t *shape)
+{
+    memset(t, 0, sizeof(*t));
+    t->name = name;
+    t->form.dtype = dtype;
+    t->form.ndim = ndim;
+    for (int i = 0; i < ndim; i++)
+        t->form.shape[i] = shape[i];
+}
+
+int kit_peer(int rank, int offset, int world)
+{
+    return ((rank + offset) % world + world) % world;
+}
+
+double kit_element(const struct problem_setting *s)
+{
+    return (double)dtype_size(s->dtype);
+}
+
+int kit_require_rank(const struct problem_setting *s, const char *name, struct pkb_error *err)
+{
+    int64_t value = problem_int(s, name);
+    if (value >= s->world)
+        return pkb_error_set(err, "%s = %lld is not one of the %d ranks (0 to %d)", name, (long long)value, s->world,
+                             s->world - 1);
+    return 0;
+}
+
+int kit_require_divisible(const struct problem_setting *s, const char *name, struct pkb_error *err)
+{
+    int64_t value = problem_int(s, name);
+    if (value % s->world != 0)
+        return pkb_error_set(err, "%s = %lld is not divisible by %d ranks", name, (long long)value, s->world);
+    return 0;
+}
+
+int kit_require_least(const struct problem_setting *s, const char *name, int64_t least, struct pkb_error *err)
+{
+    int64_t value = problem_int(s, name);
+    if (value < least)
+        return pkb_error_set(err, "%s = %lld is less than %lld", name, (long long)value, (long long)least);
+    return 0;
+}
+
+size_t kit_numel(const pkb_tensor *t)
+{
+    size_t n = 1;
+    for (int i = 0; i < t->ndim; i++)
+        n *= (size_t)t->shape[i];
+    return n;
+}
+
+void kit_fill_normal(const struct problem_setting *s, struct problem_inputs *set, int tensor)
+{
+    struct rng r = problem_rng(s, set, (uint32_t)tensor);
+    pkb_tensor *t = &set->in[tensor];
+    rng_fill_normal(&r, t->dtype, t->data, kit_numel(t));
+}
+
+void kit_fill_integers(const struct problem_setting *s, struct problem_inputs *set, int tensor, int64_t low, int64_t high)
+{
+    struct rng r = problem_rng(s, set, (uint32_t)tensor);
+    pkb_tensor *t = &set->in[tensor];
+    rng_fill_integers(&r, t->dtype, t->data, kit_numel(t), low, high + 1);
+}
+
+void kit_fill_with(pkb_tensor *t, kit_value_fn *value, const void *arg)
+{
+    double block[BLOCK];
+    size_t n = kit_numel(t);
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t count = n - at < BLOCK ? n - at : BLOCK;
+        for (size_t i = 0; i < count; i++)
+            block[i] = value(arg, at + i);
+        dtype_from_f64(t->dtype, (char *)t->data + at * dtype_size(t->dtype), block, count);
+    }
+}
+
+static double same_value(const void *arg, size_t i)
+{
+    (void)i;
+    return *(const double *)arg;
+}
+
+void kit_fill_rows(pkb_tensor *t, int64_t first, int64_t count, double value)
+{
+    size_t row_bytes = t->shape[0] > 0 ? kit_numel(t) / (size_t)t->shape[0] * dtype_size(t->dtype) : 0;
+    pkb_tensor rows = *t;
+    rows.data = (char *)t->data + (size_t)first * row_bytes;
+    rows.shape[0] = count;
+    kit_fill_with(&rows, same_value, &value);
+}
+
+void kit_fill_constant(pkb_tensor *t, double value)
+{
+    kit_fill_with(t, same_value, &value);
+}
+
+void kit_check_exact(const struct problem_setting *s, int output, struct problem_check *check)
+{
+    (void)s;
+    (void)output;
+    *check = (struct problem_check){.kind = CHECK_EXACT};
+}
+
+double kit_exact_limit(const struct problem_setting *s)
+{
+    return 1 / dtype_roundoff(s->dtype);
+}
+
+double kit_accumulate_roundoff(const struct problem_setting *s)
+{
+    return dtype_roundoff(s->dtype == PKB_F64 ? PKB_F64 : PKB_F32);
+}

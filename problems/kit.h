@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of problems are built from: descriptions of tensors, fillers of inputs, checks, sizes. Only files under
+ * problems/ include it.
+ */
+#ifndef PKB_PROBLEMS_KIT_H
+#define PKB_PROBLEMS_KIT_H
+
+#include "problems/problem.h"
+
+/* Number of entries of a table. */
+#define KIT_COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+/* ---- descriptions -------------------------------------------------------------------------------------------------- */
+
+/* Describes one tensor: kit_tensor(&t[0], "x", s->dtype, RT_SHAPE(m, n)). */
+void kit_tensor(struct problem_tensor *t, const char *name, int dtype, int ndim, const int64_t *shape);
+
+/* s->rank counted on from, around the ring: kit_peer(s->rank, -1, s->world) is the left neighbour. */
+int kit_peer(int rank, int offset, int world);
+
+/* Bytes of one element of T, as a number for cost models. */
+double kit_element(const struct problem_setting *s);
+
+/* ---- constraints: 0, or -1 with the reason ------------------------------------------------------------------------- */
+
+/* The parameter is the number of a rank. */
+int kit_require_rank(const struct problem_setting *s, const char *name, struct pkb_error *err);
+
+/* The parameter divides evenly over the ranks. */
+int kit_require_divisible(const struct problem_setting *s, const char *name, struct pkb_error *err);
+
+/* The parameter is at least `least`. */
+int kit_require_least(const struct problem_setting *s, const char *name, int64_t least, struct pkb_error *err);
+
+/* ---- inputs, on the host ------------------------------------------------------------------------------------------- */
+
+/* Streams of random numbers that belong to no tensor (scalars, common directions) are numbered from here on. */
+#define KIT_STREAM 1000u
+
+/* Elements of a described tensor. */
+size_t kit_numel(const pkb_tensor *t);
+
+/* Random elements from this rank's own stream for input `tensor`. Integers: low <= x <= high. */
+void kit_fill_normal(const struct problem_setting *s, struct problem_inputs *set, int tensor);
+void kit_fill_integers(const struct problem_setting *s, struct problem_inputs *set, int tensor, int64_t low, int64_t high);
+
+/* Element i becomes value(arg, i), rounded once to the tensor's dtype. */
+typedef double kit_value_fn(const void *arg, size_t i);
+void kit_fill_with(pkb_tensor *t, kit_value_fn *value, const void *arg);
+
+/* All elements of `count` entries of the leading dimension from `first` on. */
+void kit_fill_rows(pkb_tensor *t, int64_t first, int64_t count, double value);
+void kit_fill_constant(pkb_tensor *t, double value);
+
+/* ---- checks -------------------------------------------------------------------------------------------------------- */
+
+/* Every bit: for pure data movement. Serves as problem.check. */
+void kit_check_exact(const struct problem_setting *s, int output, struct problem_check *check);
+
+/* The largest integer up to which T holds all integers: sums of integers within it are exact in any order. */
+double kit_exact_limit(const struct problem_setting *s);
+
+/* Roundoff of the accumulation: 2^-53 for f64, 2^-24 for all others. */
+double kit_accumulate_roundoff(const struct problem_setting *s);
+
+#endif

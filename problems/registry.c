@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "problems/problem.h"
+
+/* The one list of all problems, by id. */
+#define PROBLEMS(X)                                                                                                              \
+    X(01)                                                                                                                        \
+    X(02)                                                                                                                        \
+    X(13)
+
+#define DECLARE(n) extern const struct problem problem_##n;
+#define ENTRY(n) &problem_##n,
+
+PROBLEMS(DECLARE)
+
+const struct problem *const problem_registry[] = {PROBLEMS(ENTRY) NULL};
+
+const struct problem *problem_by_id(int id)
+{
+    for (const struct problem *const *p = problem_registry; *p; p++) {
+        if ((*p)->id == id)
+            return *p;
+    }
+    return NULL;
+}
+
+const struct problem *problem_by_name(const char *name)
+{
+    char *end;
+    long id = strtol(name, &end, 10);
+    if (end != name && *end == '\0' && name[0] >= '0' && name[0] <= '9')
+        return id > 0 && id < 1000 ? problem_by_id((int)id) : NULL;
+    for (const struct problem *const *p = problem_registry; *p; p++) {
+        const char *full = (*p)->name;
+        if (strcmp(full, name) == 0 || strcmp(strchr(full, '_') + 1, name) == 0)
+            return *p;
+    }
+    return NULL;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "problems/tensor_parallel/gemm.h"
+
+#include <math.h>
+
+static bool products_are_exact(const struct problem_setting *s, int64_t terms)
+{
+    bool narrow = s->dtype == PKB_BF16 || s->dtype == PKB_F16;
+    return s->inputs == PROFILE_HARDENED && narrow && (double)terms <= kit_exact_limit(s);
+}
+
+void gemm_init(const struct problem_setting *s, struct problem_inputs *set, int64_t terms)
+{
+    for (int i = 0; i < 2; i++) {
+        if (products_are_exact(s, terms))
+            kit_fill_integers(s, set, i, -1, 1);
+        else
+            kit_fill_normal(s, set, i);
+    }
+}
+
+void gemm_check(const struct problem_setting *s, int64_t terms, int ranks, struct problem_check *check)
+{
+    if (products_are_exact(s, terms)) {
+        kit_check_exact(s, 0, check);
+        return;
+    }
+    *check = (struct problem_check){.kind = CHECK_BOUND};
+    check->frobenius =
+        (1.5 + sqrt(ranks) / 2) * dtype_roundoff(s->dtype) + 4 * sqrt(problem_real(s, "K")) * kit_accumulate_roundoff(s);
+}
+
+pkb_tensor *gemm_partial(const struct problem_call *c)
+{
+    pkb_tensor *p = rt_new(c->rt, c->setting->dtype, RT_SHAPE(c->in[0].shape[0], c->in[1].shape[1]));
+    rt_matmul(c->rt, p, &c->in[0], false, &c->in[1], false);
+    return p;
+}
+
+pkb_tensor *gemm_magnitude(const struct problem_call *c, const pkb_tensor *a, const pkb_tensor *b)
+{
+    pkb_tensor *abs_a = rt_new_like(c->rt, a->dtype, a);
+    pkb_tensor *abs_b = rt_new_like(c->rt, b->dtype, b);
+    pkb_tensor *product = rt_new(c->rt, PKB_F32, RT_SHAPE(a->shape[0], b->shape[1]));
+    rt_unary(c->rt, RT_ABS, abs_a, a);
+    rt_unary(c->rt, RT_ABS, abs_b, b);
+    rt_matmul(c->rt, product, abs_a, false, abs_b, false);
+    return product;
+}
+
+pkb_tensor *gemm_bound_term(const struct problem_call *c)
+{
+    const struct problem_setting *s = c->setting;
+    pkb_tensor *rounding = gemm_partial(c);
+    pkb_tensor *order = gemm_magnitude(c, &c->in[0], &c->in[1]);
+    pkb_tensor *term = rt_new_like(c->rt, PKB_F32, rounding);
+    rt_unary(c->rt, RT_ABS, term, rounding);
+    rt_binary_scalar(c->rt, RT_MUL, term, term, (s->world + 2) * dtype_roundoff(s->dtype));
+    rt_binary_scalar(c->rt, RT_MUL, order, order, 2 * problem_real(s, "K") * kit_accumulate_roundoff(s));
+    rt_binary(c->rt, RT_ADD, term, term, order);
+    return term;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tensor-parallel products share: sizes M, N, K, inputs A and B, and how products are compared.
+ *
+ * A result depends on the order of additions and on where it is rounded to T. For bf16 and f16, where K and the number of ranks
+ * are small enough for it, the entries of A and B are -1, 0 and 1, so that every sum is an integer that T holds: all
+ * correct results agree bit for bit, and a single lost or repeated term shows. Otherwise the entries are N(0,1); each problem
+ * has a bound per element, and in addition
+ *     ||C - Cc|| <= ((1.5 + sqrt(W)/2) * u + 4 * sqrt(K) * e) * ||Cc||
+ * must hold (W = 1 where the ranks' products are not summed after rounding), with u the unit roundoff of T, e that of the
+ * accumulation, Cc the reference's result. f32 and f64 always take this way: -1, 0 and 1 would let a product in a narrower
+ * type pass.
+ */
+#ifndef PKB_PROBLEMS_TENSOR_PARALLEL_GEMM_H
+#define PKB_PROBLEMS_TENSOR_PARALLEL_GEMM_H
+
+#include "problems/kit.h"
+
+/* Fills in[0] (A) and in[1] (B). `terms` is the largest number of products that are added into one element. The pkb profile is
+ * N(0,1). */
+void gemm_init(const struct problem_setting *s, struct problem_inputs *set, int64_t terms);
+
+/* Exact where -1, 0 and 1 are used, else bound and norm; `ranks` is W in the norm's limit. */
+void gemm_check(const struct problem_setting *s, int64_t terms, int ranks, struct problem_check *check);
+
+/* P = A * B in T. */
+pkb_tensor *gemm_partial(const struct problem_call *c);
+
+/* |A| * |B| in f32. */
+pkb_tensor *gemm_magnitude(const struct problem_call *c, const pkb_tensor *a, const pkb_tensor *b);
+
+/* This rank's term of the bound for sums of products that were rounded to T,
+ *     (W + 2) * u * |P| + 2 * K * e * |A| * |B|
+ * in f32; the problem sums it over the ranks as it sums P. */
+pkb_tensor *gemm_bound_term(const struct problem_call *c);
+
+#endif
