@@ -12,7 +12,9 @@
  *     {"do":"trials"}   reference: makes the inputs of all sets (trials, then timed sets) and computes outputs and tolerances of all;
  *                       candidate: per trial poisons the outputs, calls, stores outputs and inputs as they are afterwards
  *     {"do":"time", "warmup":N, "iterations":M, "sample":[i, ...]}
- *                       timed loop over the timed sets; outputs of the sampled iterations are stored in the sample slots
+ *                       timed loop over the timed sets; outputs and inputs of the sampled iterations are stored in the sample slots.
+ *                       "iterations":0 warms up only: the agent sends the warm-up as a command of its own, so that its wall
+ *                       clock around the second one brackets timed iterations alone
  *     {"do":"quit"}     pkb_teardown, exit 0
  * Runner -> agent:
  *     {"did":"start", "device_name":TEXT} {"did":"trials"} {"did":"time", "ns":[M numbers], "total_ns":N}

@@ -8,8 +8,8 @@
  *                        then sealed (F_SEAL_FUTURE_WRITE), so that a candidate can only read it.
  *   reference results    per set: every output tensor, then an f32 tolerance tensor for each output with CHECK_BOUND
  *   candidate results    slots 0..trials-1 (trials) and trials..trials+samples-1 (sampled iterations), each: forms of the outputs as the
- *                        candidate left them (PROBLEM_MAX_TENSORS pkb_tensor), every output tensor, every input tensor after the call
- *                        (trial slots; unused in sample slots)
+ *                        candidate left them (PROBLEM_MAX_TENSORS pkb_tensor; data is NULL, or not where the candidate replaced the
+ *                        buffer), every output tensor, every input tensor after the call
  * Tensors start at multiples of 256 bytes.
  */
 #ifndef PKB_NODE_AGENT_SEGMENT_H
