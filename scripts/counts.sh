@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Counting tests: each function prints "PASSED FAILED" for its source, its _skips companion names what was skipped. To be sourced.
+
+# count_trs TREE: the results that automake's test driver left. A cmocka program counts as its tests; any other as one.
+count_trs() {
+    local trs good=0 bad=0 one
+    while IFS= read -r trs; do
+        one=$(count_one_trs "$trs")
+        good=$((good + ${one% *}))
+        bad=$((bad + ${one#* }))
+    done < <(find "$1" -name '*.trs')
+    echo "$good $bad"
+}
+
+count_one_trs() {
+    local log=${1%.trs}.log good bad
+    good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\..*/\1/p' "$log" 2>/dev/null | awk '{ n += $1 } END { print n + 0 }')
+    bad=$(sed -n 's/^\[  FAILED  \] .*: \([0-9]*\) test(s).*/\1/p' "$log" 2>/dev/null | awk '{ n += $1 } END { print n + 0 }')
+    case $(sed -n 's/^:test-result: *//p' "$1" | head -n 1) in
+    PASS | XFAIL) [ "$good" -gt 0 ] || good=1 ;;
+    SKIP) good=0 bad=0 ;;
+    *) [ "$bad" -gt 0 ] || bad=1 ;;
+    esac
+    echo "$good $bad"
+}
+
+count_trs_skips() {
+    local trs
+    while IFS= read -r trs; do
+        say "skipped: $(basename "${trs%.trs}"): $(tail -n 2 "${trs%.trs}.log" | head -n 1)"
+    done < <(find "$1" -name '*.trs' -exec grep -l '^:test-result: SKIP' {} +)
+}
+
+# count_closing_line LOG: of a program that ends with `N passed, N failed`.
+count_closing_line() {
+    local line
+    line=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$1" | tail -n 1)
+    echo "${line:-0 0}"
+}
+
+count_closing_line_skips() { :; }
+
+# count_memcheck LOG: the lines that scripts/check writes after each program under valgrind.
+count_memcheck() {
+    echo "$(grep -c '^memcheck-result: PASS' "$1") $(grep -c '^memcheck-result: FAIL' "$1")"
+}
+
+count_memcheck_skips() { :; }
