@@ -8,7 +8,18 @@
 #define PROBLEMS(X)                                                                                                              \
     X(01)                                                                                                                        \
     X(02)                                                                                                                        \
-    X(13)
+    X(03)                                                                                                                        \
+    X(04)                                                                                                                        \
+    X(05)                                                                                                                        \
+    X(06)                                                                                                                        \
+    X(07)                                                                                                                        \
+    X(08)                                                                                                                        \
+    X(10)                                                                                                                        \
+    X(12)                                                                                                                        \
+    X(13)                                                                                                                        \
+    X(16)                                                                                                                        \
+    X(18)                                                                                                                        \
+    X(58)
 
 #define DECLARE(n) extern const struct problem problem_##n;
 #define ENTRY(n) &problem_##n,

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 12 allgather_gemm: gather A, which is sharded by columns, and multiply it by the rank's own full B.
+ *
+ * Parameters   M, N: rows and columns of C. K: inner dimension, divided over the ranks; K_local = K / W.
+ * Inputs       A_local (M, K_local) of T, columns r*K_local to (r+1)*K_local - 1 of A;
+ *              B (K, N) of T. Both differ on every rank: B is not shared.
+ * Output       C (M, N) of T, different on every rank:
+ *                  A = A_0, A_1, ... side by side,  C[m, n] = sum over k of A[m, k] * B[k, n].
+ *              The gathered buffer (W, M, K_local) is not A: putting the columns side by side is part of the work.
+ * One rank     C = A_local * B.
+ * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32), one rounding to T at the end.
+ * Check        problems/tensor_parallel/gemm.h: exact on entries -1, 0, 1 while K terms fit T (bf16, f16), else
+ *                  |C - Cc| <= 2 * u * |Cc| + 2 * K * e * |A| * |B|
+ *              and the limit on the norm.
+ */
+#include "problems/tensor_parallel/gemm.h"
+
+static const struct problem_param params[] = {
+    {"M", 1024, 24, true, "rows of A and C"},
+    {"N", 1024, 72, true, "columns of B and C"},
+    {"K", 512, 48, true, "inner dimension over all ranks"},
+};
+
+enum { A_LOCAL, B };
+
+static int supports(const struct problem_setting *s, struct pkb_error *err)
+{
+    if (kit_require_least(s, "K", 1, err) < 0)
+        return -1;
+    return kit_require_divisible(s, "K", err);
+}
+
+static int inputs(const struct problem_setting *s, struct problem_tensor *t)
+{
+    int64_t k = problem_int(s, "K");
+    kit_tensor(&t[A_LOCAL], "A_local", s->dtype, RT_SHAPE(problem_int(s, "M"), k / s->world));
+    kit_tensor(&t[B], "B", s->dtype, RT_SHAPE(k, problem_int(s, "N")));
+    return 2;
+}
+
+static int outputs(const struct problem_setting *s, struct problem_tensor *t)
+{
+    kit_tensor(&t[0], "C", s->dtype, RT_SHAPE(problem_int(s, "M"), problem_int(s, "N")));
+    return 1;
+}
+
+static void init(const struct problem_setting *s, struct problem_inputs *set)
+{
+    gemm_init(s, set, problem_int(s, "K"));
+}
+
+/* A: every rank's columns side by side. */
+static pkb_tensor *gather_columns(const struct problem_call *c)
+{
+    const pkb_tensor *shard = &c->in[A_LOCAL];
+    int64_t world = c->world->size, m = shard->shape[0], k_local = shard->shape[1];
+    pkb_tensor *stacked = rt_new(c->rt, shard->dtype, RT_SHAPE(world, m, k_local));
+    pkb_tensor *a = rt_new(c->rt, shard->dtype, RT_SHAPE(m, world, k_local));
+    rt_all_gather(c->rt, c->world, stacked, shard);
+    rt_permute(c->rt, a, stacked, (const int[]){1, 0, 2});
+    return rt_view(c->rt, a, RT_SHAPE(m, world * k_local));
+}
+
+static void reference(const struct problem_call *c)
+{
+    rt_matmul(c->rt, &c->out[0], gather_columns(c), false, &c->in[B], false);
+}
+
+static void bound(const struct problem_call *c, pkb_tensor *const *tol)
+{
+    const struct problem_setting *s = c->setting;
+    pkb_tensor *order = gemm_magnitude(c, gather_columns(c), &c->in[B]);
+    rt_binary_scalar(c->rt, RT_MUL, order, order, 2 * problem_real(s, "K") * kit_accumulate_roundoff(s));
+    rt_unary(c->rt, RT_ABS, tol[0], &c->out[0]);
+    rt_binary_scalar(c->rt, RT_MUL, tol[0], tol[0], 2 * dtype_roundoff(s->dtype));
+    rt_binary(c->rt, RT_ADD, tol[0], tol[0], order);
+}
+
+static void check(const struct problem_setting *s, int output, struct problem_check *check)
+{
+    (void)output;
+    gemm_check(s, problem_int(s, "K"), 1, check);
+}
+
+static void cost(const struct problem_setting *s, struct problem_cost *cost)
+{
+    double m = problem_real(s, "M"), n = problem_real(s, "N"), k = problem_real(s, "K");
+    double size = kit_element(s), k_local = k / s->world;
+    cost->flops = 2 * m * n * k;
+    cost->hbm_bytes = size * (m * k_local + k * n + m * n) + 2 * size * m * k * (s->world - 1.0) / s->world;
+    cost->link_bytes = (s->world - 1.0) * m * k_local * size;
+}
+
+const struct problem problem_12 = {
+    .id = 12,
+    .name = "12_allgather_gemm",
+    .family = "tensor_parallel",
+    .origin = "fused all-gather and product as in Megatron-LM, TransformerEngine, Flux and ParallelKittens",
+    .summary = "Gather the matrix A, sharded by columns, from all ranks and multiply it by a full local B.",
+    .source = "problems/tensor_parallel/12_allgather_gemm.c",
+    .worlds = "K % W == 0",
+    .params = params,
+    .n_params = KIT_COUNT(params),
+    .supports = supports,
+    .inputs = inputs,
+    .outputs = outputs,
+    .init = init,
+    .reference = reference,
+    .bound = bound,
+    .check = check,
+    .cost = cost,
+};
