@@ -53,9 +53,11 @@ enum runner_stage {
     STAGE_COUNT
 };
 
+#define RUNNER_NO_CALL 0xffffffffu
+
 struct runner_status {
     _Atomic uint32_t stage;
-    _Atomic uint32_t call;          /* number of the call: trial, then iteration */
+    _Atomic uint32_t call;          /* number of the call: trial, then iteration; RUNNER_NO_CALL outside calls */
     _Atomic uint32_t timed;         /* 1: in the timed loop */
     _Atomic uint32_t alloc_refused; /* 1: an allocation of the process has failed */
 };
@@ -72,14 +74,16 @@ struct lines *lines_create(int fd, struct pkb_error *err);
 void lines_destroy(struct lines *l);
 int lines_fd(const struct lines *l);
 
-/* Sends one object; the line may be long, so this blocks until the peer has read it, at most timeout_ms (-1: for ever). */
+/* Sends one object; the line may be long, so this blocks until the peer has read it, at most timeout_ms (-1: for ever). After a
+ * failure part of the line may have been sent: the connection is of no use any more. */
 int lines_send(struct lines *l, const json_t *value, int timeout_ms, struct pkb_error *err);
 
 /* The next object. 1: got one (caller decrefs *value); 0: nothing complete within timeout_ms (0: do not wait); -1: error or not
  * JSON; -2: the peer has closed. */
 int lines_receive(struct lines *l, int timeout_ms, json_t **value, struct pkb_error *err);
 
-/* Hexadecimal of a blob as a JSON string, and back (NULL / -1 when malformed or above `limit`). */
+/* Lower-case hexadecimal of a blob as a JSON string (NULL when memory runs out or it is longer than a line), and back: -1 when
+ * malformed or above `limit` bytes, else the caller frees *data. */
 json_t *protocol_hex_encode(const void *data, size_t size);
 int protocol_hex_decode(const json_t *value, size_t limit, void **data, size_t *size, struct pkb_error *err);
 

@@ -21,6 +21,7 @@
 #include "util/error.h"
 
 #define SEGMENT_ALIGN 256
+#define SEGMENT_MAX_SETS 10000 /* of trials, timed sets, samples */
 
 struct segment_layout {
     int n_in, n_out, trials, sets, samples;
@@ -38,7 +39,7 @@ struct segment_layout {
 int segment_layout_make(const struct problem_setting *s, int trials, int timed_sets, int samples, size_t limit,
                         struct segment_layout *layout, struct pkb_error *err);
 
-/* Anonymous shared memory (memfd, close-on-exec, sealable). */
+/* Anonymous shared memory (memfd, close-on-exec). */
 struct segment {
     int fd;
     void *data;
@@ -46,11 +47,14 @@ struct segment {
 };
 #define SEGMENT_NONE ((struct segment){.fd = -1})
 
+/* Zero-filled, mapped for reading and writing; its size is fixed for everyone. Pages take memory once they are touched. */
 int segment_create(const char *name, size_t size, struct segment *seg, struct pkb_error *err);
-/* Maps an inherited descriptor whose size must be at least `size`. */
+/* Maps an inherited descriptor whose size must be at least `size`, and takes it over on success. */
 int segment_map(int fd, size_t size, int writable, struct segment *seg, struct pkb_error *err);
-/* From now on no new writable mapping can be made; existing ones (the agent's) stay. */
+/* From now on no new writable mapping can be made and nothing can be written through a descriptor; existing mappings (the
+ * agent's) stay writable. */
 int segment_seal(struct segment *seg, struct pkb_error *err);
+/* Unmaps and closes; NULL and SEGMENT_NONE are fine. */
 void segment_destroy(struct segment *seg);
 
 #endif

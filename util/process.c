@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -186,6 +187,40 @@ void process_describe_status(int status, char *text, size_t size)
         (void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         (void)snprintf(text, size, "exited with code %d", WEXITSTATUS(status));
+}
+
+/* The second number of /proc/PID/task/TID/schedstat. */
+static int64_t thread_queue_wait(int tasks, const char *tid)
+{
+    char path[64], text[128];
+    long long running, waiting;
+    (void)snprintf(path, sizeof(path), "%.20s/schedstat", tid);
+    int fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    return sscanf(text, "%lld %lld", &running, &waiting) == 2 && waiting >= 0 ? waiting : -1;
+}
+
+int64_t process_queue_wait(pid_t pid)
+{
+    char path[64];
+    int64_t sum = -1;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return -1;
+    for (struct dirent *e = readdir(tasks); e; e = readdir(tasks)) {
+        int64_t wait = e->d_name[0] == '.' ? -1 : thread_queue_wait(dirfd(tasks), e->d_name);
+        if (wait >= 0)
+            sum = (sum < 0 ? 0 : sum) + wait;
+    }
+    (void)closedir(tasks);
+    return sum;
 }
 
 int process_run(const struct process_spec *spec, int timeout_ms, int *status, struct pkb_error *err)

@@ -52,6 +52,10 @@ void process_kill(struct process *p);
 /* "exited with code 3", "killed by signal 11 (Segmentation fault)" */
 void process_describe_status(int status, char *text, size_t size);
 
+/* Nanoseconds for which the threads of a process have been ready to run but had no core, since it started (0 or more; threads
+ * that have ended do not count). -1 when the kernel does not say or the process is gone. */
+int64_t process_queue_wait(pid_t pid);
+
 /* Runs a child to its end, killing its group after timeout_ms. 1: timed out (killed), 0: ended with *status, -1: not started. */
 int process_run(const struct process_spec *spec, int timeout_ms, int *status, struct pkb_error *err);
 
