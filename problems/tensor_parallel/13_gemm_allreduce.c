@@ -39,16 +39,6 @@ static int supports(const struct problem_setting *s, struct pkb_error *err)
     return kit_require_least(s, "K", 1, err);
 }
 
-static int64_t terms(const struct problem_setting *s)
-{
-    return s->world * problem_int(s, "K");
-}
-
-static void init(const struct problem_setting *s, struct problem_inputs *set)
-{
-    gemm_init(s, set, terms(s));
-}
-
 static void reference(const struct problem_call *c)
 {
     rt_all_reduce(c->rt, c->world, RT_SUM, &c->out[0], gemm_partial(c));
@@ -57,12 +47,6 @@ static void reference(const struct problem_call *c)
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
     rt_all_reduce(c->rt, c->world, RT_SUM, tol[0], gemm_bound_term(c));
-}
-
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)output;
-    gemm_check(s, terms(s), s->world, check);
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
@@ -87,9 +71,9 @@ const struct problem problem_13 = {
     .supports = supports,
     .inputs = inputs,
     .outputs = outputs,
-    .init = init,
+    .init = gemm_summed_init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = gemm_summed_check,
     .cost = cost,
 };

@@ -48,16 +48,6 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
     return 1;
 }
 
-static int64_t terms(const struct problem_setting *s)
-{
-    return s->world * k_local(s);
-}
-
-static void init(const struct problem_setting *s, struct problem_inputs *set)
-{
-    gemm_init(s, set, terms(s));
-}
-
 static void reference(const struct problem_call *c)
 {
     rt_reduce_scatter(c->rt, c->world, RT_SUM, &c->out[0], gemm_partial(c));
@@ -66,12 +56,6 @@ static void reference(const struct problem_call *c)
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
     rt_reduce_scatter(c->rt, c->world, RT_SUM, tol[0], gemm_bound_term(c));
-}
-
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)output;
-    gemm_check(s, terms(s), s->world, check);
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
@@ -99,9 +83,9 @@ const struct problem problem_16 = {
     .supports = supports,
     .inputs = inputs,
     .outputs = outputs,
-    .init = init,
+    .init = gemm_summed_init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = gemm_summed_check,
     .cost = cost,
 };

@@ -30,6 +30,25 @@ void gemm_check(const struct problem_setting *s, int64_t terms, int ranks, struc
         (1.5 + sqrt(ranks) / 2) * dtype_roundoff(s->dtype) + 4 * sqrt(problem_real(s, "K")) * kit_accumulate_roundoff(s);
 }
 
+/* Products that are added over all ranks: each has as many as A_local has columns. */
+static int64_t summed_terms(const struct problem_setting *s)
+{
+    struct problem_tensor t[PROBLEM_MAX_TENSORS];
+    s->problem->inputs(s, t);
+    return s->world * t[0].form.shape[1];
+}
+
+void gemm_summed_init(const struct problem_setting *s, struct problem_inputs *set)
+{
+    gemm_init(s, set, summed_terms(s));
+}
+
+void gemm_summed_check(const struct problem_setting *s, int output, struct problem_check *check)
+{
+    (void)output;
+    gemm_check(s, summed_terms(s), s->world, check);
+}
+
 pkb_tensor *gemm_partial(const struct problem_call *c)
 {
     pkb_tensor *p = rt_new(c->rt, c->setting->dtype, RT_SHAPE(c->in[0].shape[0], c->in[1].shape[1]));

@@ -22,6 +22,11 @@ void gemm_init(const struct problem_setting *s, struct problem_inputs *set, int6
 /* Exact where -1, 0 and 1 are used, else bound and norm; `ranks` is W in the norm's limit. */
 void gemm_check(const struct problem_setting *s, int64_t terms, int ranks, struct problem_check *check);
 
+/* The two for problems that sum the ranks' products: W * K_local terms, limit for W ranks. They serve as problem.init and
+ * problem.check. */
+void gemm_summed_init(const struct problem_setting *s, struct problem_inputs *set);
+void gemm_summed_check(const struct problem_setting *s, int output, struct problem_check *check);
+
 /* P = A * B in T. */
 pkb_tensor *gemm_partial(const struct problem_call *c);
 
