@@ -32,7 +32,7 @@ int star_accept(int listen_fd, int world, const uint8_t cookie[STAR_COOKIE], siz
                 struct frames **members, int *strangers, struct pkb_error *err);
 
 /* Connects to the hub, trying the numeric addresses in order. NULL with the error of the last try. */
-struct frames *star_connect(const char *const *addresses, int n, int port, int rank, int world,
-                            const uint8_t cookie[STAR_COOKIE], size_t payload_limit, int timeout_ms, struct pkb_error *err);
+struct frames *star_connect(const char *const *addresses, int n, int port, int rank, int world, const uint8_t cookie[STAR_COOKIE],
+                            size_t payload_limit, int timeout_ms, struct pkb_error *err);
 
 #endif
