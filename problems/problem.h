@@ -111,11 +111,13 @@ struct problem {
     void (*reference)(const struct problem_call *c);
 
     /* For outputs with CHECK_BOUND (others NULL in tol): with c->out holding the reference's outputs, computes the allowed
-     * absolute difference of every element into tol[k], f32, same shape. NULL when no output needs it. */
+     * absolute difference of every element into tol[k], f32, same shape. Collective, as the reference is. NULL when no output
+     * needs it. */
     void (*bound)(const struct problem_call *c, pkb_tensor *const *tol);
 
-    void (*check)(const struct problem_setting *s, int output,
-                  struct problem_check *check); /* of the hardened tolerance profile */
+    /* The comparison of an output under the hardened tolerance profile. Its kind does not depend on the rank. */
+    void (*check)(const struct problem_setting *s, int output, struct problem_check *check);
+
     void (*cost)(const struct problem_setting *s, struct problem_cost *cost);
 };
 
