@@ -24,13 +24,13 @@ struct reader {
 static int emit(struct reader *r, const char *text, size_t size, bool complete)
 {
     struct record_line *line = &r->line;
-    int64_t skipped = line->too_long ? (int64_t)line->size : 0; /* dropped from the buffer before */
+    size_t dropped = line->size; /* of a line that the buffer could not hold */
     line->text = text;
-    line->size = size;
+    line->size = dropped + size;
     line->complete = complete;
-    line->too_long = line->too_long || size > RECORD_MAX_LINE;
+    line->too_long = line->size > RECORD_MAX_LINE;
     int rc = r->visit(r->arg, line);
-    *line = (struct record_line){.number = line->number + 1, .offset = line->offset + skipped + (int64_t)size + 1};
+    *line = (struct record_line){.number = line->number + 1, .offset = line->offset + (int64_t)line->size + 1};
     return rc;
 }
 
@@ -58,7 +58,6 @@ static int make_room(struct reader *r, const char *path, struct pkb_error *err)
     if (r->used < r->capacity)
         return 0;
     if (r->used > RECORD_MAX_LINE) {
-        r->line.too_long = true;
         r->line.size += r->used;
         r->used = 0;
         return 0;
@@ -90,7 +89,7 @@ static int read_all(struct reader *r, const char *path, int64_t *size, struct pk
         if (rc != 0)
             return rc;
     }
-    return r->used > 0 || r->line.too_long ? emit(r, r->buffer, r->used, false) : 0;
+    return r->used > 0 || r->line.size > 0 ? emit(r, r->buffer, r->used, false) : 0;
 }
 
 int record_lines_read(const char *path, record_line_fn *visit, void *arg, int64_t *size, struct pkb_error *err)

@@ -15,7 +15,7 @@ struct record_line {
     const char *text;
     size_t size;   /* without the newline */
     bool complete; /* ends in a newline */
-    bool too_long; /* more than RECORD_MAX_LINE bytes; `text` is only its beginning */
+    bool too_long; /* more than RECORD_MAX_LINE bytes: `text` is not all of it, not to be read */
 };
 
 /* Calls `visit` for every line in order; the text is borrowed for the call. Stops when it returns non-zero and returns that. *size
