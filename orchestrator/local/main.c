@@ -61,11 +61,11 @@ static const struct argp argp = {
     "COMMAND [ARGUMENT...]",
     "Starts W processes of one PMIx world on this machine and waits for them. COMMAND is a path. Standard output is that of "
     "rank 0.\v"
-    "Exit status: 0 when all ranks ended with 0; else that of the first rank that ended abnormally, 128 + N when signal N ended "
-    "it "
-    "or stopped the launcher; 2 wrong usage; 120 no world could be started; 121 a rank ended without joining a world that others "
-    "had "
-    "joined, or without leaving it; 127 the command cannot be executed.",
+    "Exit status: 0 when all ranks ended with 0; else that of the worst rank: 128 + N of the first that signal N ended, else the "
+    "code "
+    "of the first that failed; 128 + N when signal N stopped the launcher; 2 wrong usage; 120 no world could be started; 121 a "
+    "rank "
+    "ended without joining a world that others had joined, or without leaving it; 127 the command cannot be executed.",
     NULL,
     NULL,
     NULL};

@@ -113,11 +113,13 @@ static int grace_ms(const struct world *w)
     return ms;
 }
 
-/* The first abnormal end decides the world's result. */
+/* The first abnormal end decides the world's result; but one by a signal comes before one by an exit code, since the others may notice
+ * a killed rank, and give up, before it can be waited for. */
 static void blame(struct world *w, int rank, int code, const char *what)
 {
+    bool worse = code > WORLD_EXIT_SIGNAL && w->result->code < WORLD_EXIT_SIGNAL && w->phase < PHASE_STOP;
     w->broken = true;
-    if (w->result->code == 0) {
+    if (w->result->code == 0 || worse) {
         w->result->code = code;
         w->result->rank = rank;
         (void)snprintf(w->result->text, sizeof(w->result->text), "rank %d %s", rank, what);

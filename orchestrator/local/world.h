@@ -28,7 +28,8 @@ struct world_spec {
 };
 
 struct world_result {
-    int code;       /* 0 when all ranks ended with 0; else of the first rank that ended abnormally, or of the stopping signal */
+    int code; /* 0 when all ranks ended with 0; else of the first rank that a signal ended, else of the first that failed, or of the
+                       stopping signal */
     int rank;       /* that rank, -1: none */
     char text[256]; /* what happened, for people; empty when code is 0 */
 };

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ struct outcome {
 static struct process start(const char *ranks, const char *command, const char *act, const char *who, int out)
 {
     const char *argv[] = {launcher, "--ranks", ranks,   "--grace", "60", "--stop", "300", "--log",
-                          dir,      "--",      command, act,       who,   dir,      NULL};
+                          dir,      "--",      command, act,       who,  dir,      NULL};
     struct process_spec spec = {.argv = argv, .stdin_fd = -1, .stdout_fd = out, .stderr_fd = -1};
     struct process p;
     struct pkb_error err;
@@ -99,17 +100,30 @@ static long wait_noted(const char *name, int rank)
     return -1;
 }
 
+/* Ended; a zombie that its new parent has not buried yet counts as such. */
+static bool ended(long pid)
+{
+    char path[64], text[512] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return errno == ENOENT;
+    size_t n = fread(text, 1, sizeof(text) - 1, f);
+    (void)fclose(f);
+    const char *state = n > 0 ? strrchr(text, ')') : NULL;
+    return n == 0 || (state && state[1] == ' ' && state[2] == 'Z');
+}
+
 /* A process that is gone, or about to be. */
 static void assert_gone(long pid)
 {
     int64_t end = pkb_now_ns() + (int64_t)LIMIT_MS * 1000000;
     assert_true(pid > 0);
-    while (kill((pid_t)pid, 0) == 0) {
+    while (!ended(pid)) {
         if (pkb_now_ns() > end)
             fail_msg("process %ld is still there", pid);
         (void)usleep(1000);
     }
-    assert_int_equal(errno, ESRCH);
 }
 
 /* Nothing is left of a world: no process, and no file beside our notes and logs (TMPDIR is the same folder). */
@@ -172,15 +186,17 @@ static void test_failures(void **state)
     static const struct {
         const char *act, *who;
         int code;
+        int or_code; /* of the others, when they notice before the launcher can: 0 if that cannot be */
     } rows[] = {
-        {"early", "1", 3},    {"early", "0", 3},        {"fence", "2", 137}, {"fence", "0", 137}, {"after", "1", 4},
-        {"silent", "2", 121}, {"unfinished", "1", 121}, {"early", "-1", 3},  {"orphan", "1", 0},
+        {"early", "1", 3, 0},        {"early", "0", 3, 0},  {"fence", "2", 137, 0},
+        {"fence", "0", 137, 0},      {"after", "1", 4, 0},  {"silent", "2", 121, 0},
+        {"unfinished", "1", 121, 5}, {"early", "-1", 3, 0}, {"orphan", "1", 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (int repeat = 0; repeat < REPEATS / 2; repeat++) {
             struct outcome o = run("4", client, rows[i].act, rows[i].who);
-            if (code_of(o.status) != rows[i].code)
+            if (code_of(o.status) != rows[i].code && (rows[i].or_code == 0 || code_of(o.status) != rows[i].or_code))
                 fail_msg("%s on rank %s: code %d", rows[i].act, rows[i].who, code_of(o.status));
             assert_clean(4);
         }
