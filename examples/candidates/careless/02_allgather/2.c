@@ -30,12 +30,12 @@ int pkb_setup(const pkb_context *ctx, const pkb_tensor *in, const pkb_tensor *ou
 
 int pkb_solution(const pkb_context *ctx, const pkb_tensor *in, pkb_tensor *out)
 {
-    size_t offset = call++ % 2 * half
+    size_t offset = call++ % 2 * half;
 
     memcpy((char *)box.local + offset, in[0].data, half);
     if (ctx->barrier(ctx) != 0)
         return -1;
     for (int32_t q = 0; q < ctx->world; q++)
         memcpy((char *)out[0].data + (size_t)q * half, (const char *)box.peers[q] + offset, half);
-    return 0;
+    return 0
 }
