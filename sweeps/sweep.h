@@ -21,11 +21,15 @@
  *         slurm      = { ... },                                -- kept as it is, for the slurm launcher
  *     }
  *
- * `where` and `time` get a table with the fields problem, id, family, model, sample, world, dtype, shape, device. Unknown keys,
- * wrong types and unknown names are errors with file, line, field and a suggestion.
+ * `candidates` and `problems` must be given. The lists are sets: order and repetition mean nothing. Names of problems and models
+ * may be patterns ("*gemm*"). A shape of one's own sets the parameters that a problem has; a problem with none of them is left out.
  *
- * The sandbox: no io, os, debug, package, load, dofile, require, string.dump, collectgarbage or bytecode; 256 MiB of memory;
- * 500 million instructions for the file and 100,000 for each call of a function.
+ * `where` and `time` get a table with the fields problem, id, family, model, sample, world, dtype, shape, device. Unknown keys,
+ * wrong types and unknown names are errors with file, line, field and a suggestion. docs/sweeps.md is the reference.
+ *
+ * The sandbox (sweeps/lua.h): no io, os, debug, package, load, dofile, require, pcall, coroutine, metatables, math.random, string.dump,
+ * collectgarbage or bytecode; 256 MiB of memory, strings of 1 MiB; 100 million instructions and 10 s of processor time for the
+ * file, 100,000 and 1 s for each call of a function.
  */
 #ifndef PKB_SWEEPS_SWEEP_H
 #define PKB_SWEEPS_SWEEP_H
@@ -87,6 +91,9 @@ struct sweep_cell {
 
 /* Reads and validates a sweep file. NULL with the error set ("sweep quick.lua: line 4: problems: ..."). */
 struct sweep *sweep_load(const char *path, struct pkb_error *err);
+
+/* The same from memory; `path` need not exist, it names the sweep in messages and its folder is where `candidates` begins. */
+struct sweep *sweep_load_text(const char *path, const char *text, size_t size, struct pkb_error *err);
 void sweep_destroy(struct sweep *s);
 
 /* The verdict of `where` (true without one) and the seconds of `time` (0 without one). An error in the function is an error of
