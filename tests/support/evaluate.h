@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Evaluations of references: one run of a problem's reference on all ranks of a world, each a process of its own, on the host
+ * backend. Inputs, outputs and bounds are in memory that the ranks share with the test.
+ */
+#ifndef PKB_TESTS_SUPPORT_EVALUATE_H
+#define PKB_TESTS_SUPPORT_EVALUATE_H
+
+#include "problems/problem.h"
+
+/* What belongs to one rank. All host memory. */
+struct evaluation_rank {
+    struct problem_setting setting;
+    struct problem_inputs set;
+    int n_in, n_out;
+    pkb_tensor out[PROBLEM_MAX_TENSORS];
+    float *tol[PROBLEM_MAX_TENSORS]; /* of outputs with CHECK_BOUND, else NULL */
+};
+
+struct evaluation {
+    int world;
+    struct evaluation_rank *ranks;
+    void *memory; /* of all tensors */
+    size_t memory_size;
+};
+
+/* Makes room for all ranks of the setting's world (its rank does not matter): zero inputs, the setting's parameters. NULL with the
+ * error set when the setting cannot run or memory runs out. */
+struct evaluation *evaluation_create(const struct problem_setting *setting, struct pkb_error *err);
+void evaluation_destroy(struct evaluation *e);
+
+/* Fills every rank's inputs as set number `trial`. */
+void evaluation_init(struct evaluation *e, uint32_t trial);
+
+/* Runs n evaluations of the same world, one after the other in the same W processes. 0, or -1 with the rank's error (a reference
+ * that fails or changes its inputs, a rank that ends early or exceeds the time limit). */
+int evaluation_run(struct evaluation *const *list, int n, struct pkb_error *err);
+
+/* Compares `actual` (form of the output) with rank r's output k under the rank's tolerance profile. */
+void evaluation_compare(const struct evaluation *e, int r, int k, const void *actual, struct problem_difference *d);
+
+size_t evaluation_bytes(const pkb_tensor *t);
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Self-tests of the checkers, for every problem of the registry, on the host backend with several ranks: the reference passes its
+ * own check, so does the same computation in f64 rounded once, and what a wrong candidate would return does not: in every
+ * trial some rank notices.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/evaluate.h"
+
+/* As many as there are patterns of inputs in any problem. */
+#define TRIALS 5
+
+#define MAX_WORLD 8
+#define MAX_PROBLEMS 87
+
+/* The evaluations of one problem. */
+struct subject {
+    const struct problem *problem;
+    struct evaluation *expected[TRIALS];
+    struct evaluation *again[TRIALS];             /* the same once more */
+    struct evaluation *wide[TRIALS];              /* the same inputs in f64 */
+    struct evaluation *own[TRIALS][MAX_WORLD];    /* [r]: all ranks have rank r's inputs, as if r took its own for its peers' */
+    struct evaluation *silent[TRIALS][MAX_WORLD]; /* [r]: all inputs but rank r's are zero */
+    struct evaluation *published[2];              /* pkb profiles, twice */
+};
+
+/* A row of the tests below. */
+struct setup {
+    int world, dtype;
+    bool mutants;
+};
+
+/* What one world evaluates. */
+struct batch {
+    const struct setup *setup;
+    struct subject subjects[MAX_PROBLEMS];
+    int n_subjects;
+    struct evaluation **list;
+    int n, room;
+};
+
+/* ---- evaluations --------------------------------------------------------------------------------------------------- */
+
+static struct evaluation *add(struct batch *b, const struct problem_setting *s)
+{
+    struct pkb_error err = {""};
+    if (b->n == b->room) {
+        b->room += 256;
+        b->list = realloc(b->list, (size_t)b->room * sizeof(*b->list));
+        assert_non_null(b->list);
+    }
+    struct evaluation *e = evaluation_create(s, &err);
+    if (!e)
+        fail_msg("%s", err.text);
+    b->list[b->n++] = e;
+    return e;
+}
+
+/* Gives an input the values of another (converted where the dtypes differ). */
+static void set_input(struct evaluation_rank *to, int i, const struct evaluation_rank *from)
+{
+    pkb_tensor *dst = &to->set.in[i];
+    const pkb_tensor *src = &from->set.in[i];
+    int64_t n;
+    assert_int_equal(tensor_numel(dst, &n, NULL), 0);
+    dtype_convert(dst->dtype, dst->data, src->dtype, src->data, (size_t)n);
+}
+
+static bool same_shape(const pkb_tensor *a, const pkb_tensor *b)
+{
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof(a->shape)) == 0;
+}
+
+/* An evaluation in which rank q has the inputs of rank q of `of` (source -1), or of rank `source` where the shapes allow. Where
+ * they do not, and on other ranks than `only` (unless -1), inputs are zero. */
+static struct evaluation *add_variant(struct batch *b, const struct evaluation *of, int dtype, int source, int only)
+{
+    struct problem_setting s = of->ranks[0].setting;
+    s.dtype = dtype;
+    struct evaluation *e = add(b, &s);
+    for (int q = 0; q < e->world; q++) {
+        struct evaluation_rank *to = &e->ranks[q];
+        const struct evaluation_rank *from = &of->ranks[source < 0 ? q : source];
+        memcpy(to->set.params, of->ranks[q].set.params, sizeof(to->set.params));
+        to->set.trial = of->ranks[q].set.trial;
+        for (int i = 0; i < to->n_in && (only < 0 || only == q); i++) {
+            if (same_shape(&to->set.in[i], &from->set.in[i]))
+                set_input(to, i, from);
+        }
+    }
+    return e;
+}
+
+static void add_trial(struct batch *b, struct subject *subject, const struct problem_setting *s, int trial)
+{
+    struct evaluation *e = add(b, s);
+    evaluation_init(e, (uint32_t)trial);
+    subject->expected[trial] = e;
+    subject->again[trial] = add_variant(b, e, s->dtype, -1, -1);
+    subject->wide[trial] = add_variant(b, e, PKB_F64, -1, -1);
+    for (int r = 0; b->setup->mutants && r < s->world; r++) {
+        subject->own[trial][r] = add_variant(b, e, s->dtype, r, -1);
+        subject->silent[trial][r] = add_variant(b, e, s->dtype, -1, r);
+    }
+}
+
+static void add_subject(struct batch *b, const struct problem *p)
+{
+    struct problem_setting s;
+    problem_setting_init(&s, p, SHAPE_TINY, b->setup->dtype, 0, b->setup->world);
+    if (problem_setting_check(&s, NULL) < 0)
+        return;
+    struct subject *subject = &b->subjects[b->n_subjects++];
+    subject->problem = p;
+    for (int t = 0; t < TRIALS; t++)
+        add_trial(b, subject, &s, t);
+    s.inputs = PROFILE_PKB;
+    s.tolerance = PROFILE_PKB;
+    for (int i = 0; i < 2; i++) {
+        subject->published[i] = add(b, &s);
+        evaluation_init(subject->published[i], 0);
+    }
+}
+
+static void free_batch(struct batch *b)
+{
+    for (int i = 0; i < b->n; i++)
+        evaluation_destroy(b->list[i]);
+    free(b->list);
+    free(b);
+}
+
+static struct batch *run_batch(const struct setup *setup)
+{
+    struct pkb_error err = {""};
+    struct batch *b = calloc(1, sizeof(*b));
+    assert_non_null(b);
+    b->setup = setup;
+    for (const struct problem *const *p = problem_registry; *p; p++)
+        add_subject(b, *p);
+    if (evaluation_run(b->list, b->n, &err) < 0)
+        fail_msg("%s", err.text);
+    return b;
+}
+
+/* ---- results that must pass ---------------------------------------------------------------------------------------- */
+
+/* Every output of every rank of `actual` passes the check against `expected`. */
+static void all_pass(const struct subject *s, const char *what, const struct evaluation *expected,
+                     const struct evaluation *actual)
+{
+    for (int r = 0; r < expected->world; r++) {
+        for (int k = 0; k < expected->ranks[r].n_out; k++) {
+            const pkb_tensor *from = &actual->ranks[r].out[k];
+            int dtype = expected->ranks[r].out[k].dtype;
+            struct problem_difference d;
+            char text[256];
+            int64_t n;
+            assert_int_equal(tensor_numel(from, &n, NULL), 0);
+            void *converted = calloc((size_t)n + 1, dtype_size(dtype));
+            assert_non_null(converted);
+            dtype_convert(dtype, converted, from->dtype, from->data, (size_t)n);
+            evaluation_compare(expected, r, k, converted, &d);
+            problem_difference_describe(&d, from->ndim, text, sizeof(text));
+            free(converted);
+            if (!d.ok)
+                fail_msg("%s, %s, rank %d of %d, output %d: %s", s->problem->name, what, r, expected->world, k, text);
+        }
+    }
+}
+
+static void right_results_pass(void **state)
+{
+    struct batch *b = run_batch(*state);
+    assert_true(b->n_subjects > 0);
+    for (int i = 0; i < b->n_subjects; i++) {
+        const struct subject *s = &b->subjects[i];
+        for (int t = 0; t < TRIALS; t++) {
+            all_pass(s, "a second run", s->expected[t], s->again[t]);
+            all_pass(s, "f64 rounded once", s->expected[t], s->wide[t]);
+        }
+        all_pass(s, "pkb profiles", s->published[0], s->published[1]);
+    }
+    free_batch(b);
+}
+
+/* ---- results that must not ----------------------------------------------------------------------------------------- */
+
+/* Makes a wrong result for output k of rank r, in the form of the expected one. false: cannot be made. */
+typedef bool mutant_fn(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result);
+
+static size_t numel(const pkb_tensor *t)
+{
+    int64_t n;
+    assert_int_equal(tensor_numel(t, &n, NULL), 0);
+    return (size_t)n;
+}
+
+static bool zeros(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    (void)s, (void)trial, (void)r, (void)k;
+    memset(result, 0, evaluation_bytes(form));
+    return true;
+}
+
+static double element(const pkb_tensor *t, size_t i)
+{
+    double value;
+    dtype_to_f64(t->dtype, &value, (const char *)t->data + i * dtype_size(t->dtype), 1);
+    return value;
+}
+
+static void set_element(const pkb_tensor *form, void *result, size_t i, double value)
+{
+    dtype_from_f64(form->dtype, (char *)result + i * dtype_size(form->dtype), &value, 1);
+}
+
+/* The mean of rank 0's output in the first trial, everywhere and always. */
+static bool constant(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    (void)r;
+    const pkb_tensor *of = &s->expected[trial == 0 ? 1 : 0]->ranks[0].out[k];
+    double sum = 0;
+    for (size_t i = 0; i < numel(of); i++)
+        sum += element(of, i);
+    for (size_t i = 0; i < numel(form); i++)
+        set_element(form, result, i, sum / (double)numel(of));
+    return true;
+}
+
+/* The first floating input, repeated as often as it takes. */
+static bool copied_input(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    (void)k;
+    const struct evaluation_rank *rank = &s->expected[trial]->ranks[r];
+    for (int i = 0; i < rank->n_in; i++) {
+        const pkb_tensor *in = &rank->set.in[i];
+        if (!dtype_is_float(in->dtype) || numel(in) == 0)
+            continue;
+        for (size_t j = 0; j < numel(form); j++)
+            set_element(form, result, j, element(in, j % numel(in)));
+        return true;
+    }
+    return false;
+}
+
+static bool take(const struct evaluation *from, int r, int k, const pkb_tensor *form, void *result)
+{
+    if (k >= from->ranks[r].n_out || !tensor_same_form(&from->ranks[r].out[k], form))
+        return false;
+    memcpy(result, from->ranks[r].out[k].data, evaluation_bytes(form));
+    return true;
+}
+
+/* Another trial's output: computed once, returned ever after. */
+static bool stale(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    return take(s->expected[(trial + TRIALS - 1) % TRIALS], r, k, form, result);
+}
+
+/* The next rank's output. */
+static bool neighbour(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    return take(s->expected[trial], (r + 1) % s->expected[trial]->world, k, form, result);
+}
+
+static bool own_for_peers(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    return take(s->own[trial][r], r, k, form, result);
+}
+
+static bool nothing_from_peers(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    return take(s->silent[trial][r], r, k, form, result);
+}
+
+/* Three per cent off. */
+static bool coarse(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    for (size_t i = 0; i < numel(form); i++)
+        set_element(form, result, i, 1.03 * element(&s->expected[trial]->ranks[r].out[k], i));
+    return true;
+}
+
+/* The last element still holds the poison pattern. */
+static bool unwritten(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
+{
+    size_t width = dtype_size(form->dtype);
+    bool made = take(s->expected[trial], r, k, form, result);
+    memset((char *)result + evaluation_bytes(form) - width, 0xff, width);
+    return made;
+}
+
+struct mutant {
+    const char *what;
+    mutant_fn *make;
+    int least_world;
+    bool may_be_right; /* where the outputs of all ranks are the same, the next rank's is right */
+};
+
+static const struct mutant mutants[] = {
+    {"zero", zeros, 1, false},
+    {"a constant", constant, 1, false},
+    {"a copy of the input", copied_input, 2, false},
+    {"another trial's output", stale, 1, false},
+    {"the next rank's output", neighbour, 2, true},
+    {"own data for the peers'", own_for_peers, 2, false},
+    {"nothing from peers", nothing_from_peers, 2, false},
+    {"3 % off", coarse, 1, false},
+    {"an element not written", unwritten, 1, false},
+};
+
+struct verdict {
+    bool noticed; /* by some rank */
+    bool differs; /* some bit on some rank */
+};
+
+static void judge_output(const struct subject *s, const struct mutant *m, int trial, int r, int k, struct verdict *v)
+{
+    const struct evaluation *e = s->expected[trial];
+    const pkb_tensor *form = &e->ranks[r].out[k];
+    struct problem_difference d;
+    void *result = calloc(1, evaluation_bytes(form) + 1);
+    assert_non_null(result);
+    if (m->make(s, trial, r, k, form, result)) {
+        evaluation_compare(e, r, k, result, &d);
+        v->noticed = v->noticed || !d.ok;
+        v->differs = v->differs || memcmp(result, form->data, evaluation_bytes(form)) != 0;
+    }
+    free(result);
+}
+
+static void judge_mutant(const struct subject *s, const struct mutant *m, int trial)
+{
+    const struct evaluation *e = s->expected[trial];
+    struct verdict v = {false, false};
+    if (e->world < m->least_world)
+        return;
+    for (int r = 0; r < e->world; r++) {
+        for (int k = 0; k < e->ranks[r].n_out; k++)
+            judge_output(s, m, trial, r, k, &v);
+    }
+    if (!v.noticed && (v.differs || !m->may_be_right))
+        fail_msg("%s with %d ranks, trial %d: %s passes", s->problem->name, e->world, trial, m->what);
+}
+
+static void wrong_results_do_not_pass(void **state)
+{
+    struct batch *b = run_batch(*state);
+    for (int i = 0; i < b->n_subjects; i++) {
+        for (size_t m = 0; m < sizeof(mutants) / sizeof(mutants[0]); m++) {
+            for (int t = 0; t < TRIALS; t++)
+                judge_mutant(&b->subjects[i], &mutants[m], t);
+        }
+    }
+    free_batch(b);
+}
+
+static struct setup right[] = {
+    {1, PKB_BF16, false}, {2, PKB_F16, false},  {3, PKB_BF16, false},
+    {4, PKB_F64, false},  {8, PKB_BF16, false}, {8, PKB_F32, false},
+};
+static struct setup wrong[] = {
+    {1, PKB_BF16, true}, {2, PKB_BF16, true}, {4, PKB_BF16, true}, {2, PKB_F32, true}, {4, PKB_F32, true}};
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(right_results_pass, &right[0]),
+        cmocka_unit_test_prestate(right_results_pass, &right[1]),
+        cmocka_unit_test_prestate(right_results_pass, &right[2]),
+        cmocka_unit_test_prestate(right_results_pass, &right[3]),
+        cmocka_unit_test_prestate(right_results_pass, &right[4]),
+        cmocka_unit_test_prestate(right_results_pass, &right[5]),
+        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[0]),
+        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[1]),
+        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[2]),
+        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[3]),
+        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[4]),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
