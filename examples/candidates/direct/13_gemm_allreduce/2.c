@@ -17,12 +17,6 @@
 
 typedef float vec __attribute__((vector_size(4 * COLS), may_alias));
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define CLONES
-#endif
-
 static pkb_symm box; /* counter, two products used in turn, two results used in turn */
 static size_t bytes; /* of a product, rounded up */
 static uint64_t call;
@@ -123,7 +117,7 @@ static void pack_a(const pkb_tensor *a, int64_t top)
             strip[i * ROWS + r] = top + r < m ? value(a, (top + r) * k + i) : 0;
 }
 
-CLONES static void multiply(const float *a, const vec *b, int64_t k, vec *c)
+static void multiply(const float *a, const vec *b, int64_t k, vec *c)
 {
     vec c0 = {0}, c1 = {0}, c2 = {0}, c3 = {0}, c4 = {0}, c5 = {0};
     for (int64_t i = 0; i < k; i++, a += ROWS) {
