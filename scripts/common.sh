@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034
 # Shared by the scripts of this folder: folders, messages, steps. To be sourced.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # Counting tests: each function prints "PASSED FAILED" for its source, its _skips companion names what was skipped. To be sourced.
 
 # count_trs TREE: the results that automake's test driver left. A cmocka program counts as its tests; any other as one.
