@@ -183,22 +183,40 @@ static int list_store(struct sweep_reader *r, struct pkb_error *err)
     return rc;
 }
 
-static int add_model(struct sweep *s, const char *name, struct pkb_error *err)
+/* Makes room for one more model. */
+static int grow_models(struct sweep *s, struct pkb_error *err)
+{
+    size_t n = (size_t)s->n_models + 1;
+    char **models = reallocarray(s->models, n, sizeof(*models));
+    if (!models)
+        return pkb_error_set(err, "out of memory");
+    s->models = models;
+    bool *named = reallocarray(s->models_named, n, sizeof(*named));
+    if (!named)
+        return pkb_error_set(err, "out of memory");
+    s->models_named = named;
+    return 0;
+}
+
+static int add_model(struct sweep *s, const char *name, bool named, struct pkb_error *err)
 {
     int at = 0;
     while (at < s->n_models && strcmp(s->models[at], name) < 0)
         at++;
-    if (at < s->n_models && strcmp(s->models[at], name) == 0)
+    if (at < s->n_models && strcmp(s->models[at], name) == 0) {
+        s->models_named[at] |= named;
         return 0;
-    char **grown = reallocarray(s->models, (size_t)s->n_models + 1, sizeof(*grown));
-    if (!grown)
-        return pkb_error_set(err, "out of memory");
-    s->models = grown;
+    }
+    if (grow_models(s, err) < 0)
+        return -1;
     char *copy = strdup(name);
     if (!copy)
         return pkb_error_set(err, "out of memory");
-    memmove(grown + at + 1, grown + at, (size_t)(s->n_models - at) * sizeof(*grown));
-    grown[at] = copy;
+    size_t behind = (size_t)(s->n_models - at);
+    memmove(s->models + at + 1, s->models + at, behind * sizeof(*s->models));
+    memmove(s->models_named + at + 1, s->models_named + at, behind * sizeof(*s->models_named));
+    s->models[at] = copy;
+    s->models_named[at] = named;
     s->n_models++;
     return 0;
 }
@@ -210,10 +228,11 @@ static int read_model(struct sweep_reader *r, const json_t *entry, struct pkb_er
     if (sweep_text(entry, &name, err) < 0)
         return -1;
     for (size_t i = 0; i < r->n_models; i++) {
-        bool named = is_pattern(name) ? fnmatch(name, r->models[i], 0) == 0 : strcmp(name, r->models[i]) == 0;
-        if (named && add_model(r->sweep, r->models[i], err) < 0)
+        bool same = strcmp(name, r->models[i]) == 0;
+        bool matches = same || (is_pattern(name) && fnmatch(name, r->models[i], 0) == 0);
+        if (matches && add_model(r->sweep, r->models[i], same, err) < 0)
             return -1;
-        found |= named;
+        found |= matches;
     }
     if (found)
         return 0;
@@ -228,7 +247,7 @@ int sweep_read_models(struct sweep_reader *r, const json_t *value, struct pkb_er
     if (value)
         return sweep_each(r, value, read_model, err);
     for (size_t i = 0; i < r->n_models; i++) {
-        if (add_model(r->sweep, r->models[i], err) < 0)
+        if (add_model(r->sweep, r->models[i], false, err) < 0)
             return -1;
     }
     return 0;

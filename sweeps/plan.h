@@ -7,11 +7,13 @@
  *
  * On disk, written once (format 1):
  *     RUN/plan/plan.json   { "format": 1, "settings": [...], "candidates": [...], "shards": [...], "skipped": [...], "cells": N }
+ *                          a shard's entry holds the SHA-256 of its lines in plan/cells
  *     RUN/plan/cells       one fixed-width line "SSSSSSSSS CCCCCCCCC\n" per cell (decimal setting and candidate, 9 digits each), so that a
  *                          shard reads its own range only
  *
  * A cell's digest is SHA-256("pkb cell 1\n" + setting digest + "\n" + candidate digest + "\n") in hexadecimal; a setting's digest
- * is the SHA-256 of its canonical JSON (sorted keys, compact) without the fields digest, limits and estimate.
+ * is the SHA-256 of its canonical JSON (sorted keys, compact) without the fields digest and limits. Two candidates with the same
+ * source have the same cell digest: a record belongs to a cell by model and sample as well.
  */
 #ifndef PKB_SWEEPS_PLAN_H
 #define PKB_SWEEPS_PLAN_H
@@ -87,9 +89,11 @@ struct plan {
 struct plan *plan_make(struct sweep *s, double shard_seconds, struct pkb_error *err);
 void plan_destroy(struct plan *p);
 
-/* Writes RUN/plan/; reads it whole, or what one shard needs (all settings and candidates, that shard's cells). */
+/* Writes RUN/plan/; reads it whole (from files, or from their texts), or what one shard needs: all settings and candidates, that shard's
+ * cells. Settings must fit their digests, and the lines of a shard the digest that its entry in plan.json holds. */
 int plan_save(const struct plan *p, const char *run, struct pkb_error *err);
 struct plan *plan_load(const char *run, struct pkb_error *err);
+struct plan *plan_load_text(const char *json, size_t json_size, const char *cells, size_t cells_size, struct pkb_error *err);
 struct plan *plan_load_shard(const char *run, int shard, struct pkb_error *err);
 
 /* The digest of a cell, in hexadecimal. */

@@ -180,6 +180,7 @@ void sweep_destroy(struct sweep *s)
         sweep_lua_destroy(s->lua);
         json_decref(s->slurm);
         free(s->models);
+        free(s->models_named);
         free(s->problems);
         free(s->samples);
         free(s->worlds);

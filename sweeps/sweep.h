@@ -60,6 +60,7 @@ struct sweep {
     const struct problem **problems;
     int n_problems;
     char **models;
+    bool *models_named; /* by its own name rather than through a pattern */
     int n_models;
     int *samples;
     int n_samples;
