@@ -5,8 +5,9 @@
  * CACHE/<key>/log           what the compiler said (bounded)
  * CACHE/<key>/build.json    {"format":1,"outcome":"ok"|"compile_error","detail":...,"seconds":...,"command":[...],"compiler":...}
  *
- * The key is the SHA-256 of the source's digest, the flags, the compiler's version line and candidate.h. An entry is made in a temporary
- * folder and renamed, so that builders may race and a killed one leaves nothing half done.
+ * The key is the SHA-256 of the source's digest, the flags, the compiler's version line, candidate.h and the processor's features. An
+ * entry is made in a temporary folder CACHE/tmp.* and renamed, so that builders may race and a killed one leaves nothing half
+ * done; temporary folders that no builder can still be using are removed by later ones.
  */
 #ifndef PKB_NODE_AGENT_BUILD_H
 #define PKB_NODE_AGENT_BUILD_H
@@ -24,11 +25,12 @@ struct build_toolchain {
     char **flags;                /* NULL-terminated */
     char include[4096];          /* folder of <pkb/candidate.h> */
     char header[PKB_DIGEST_HEX]; /* digest of candidate.h */
+    char cpu[PKB_DIGEST_HEX];    /* digest of the processor's features, which -march=native depends on */
     int limit_seconds;           /* wall clock of one compilation: 120 */
     long limit_memory_mb;        /* address space of the compiler: 4096 */
 };
 
-/* NULL with the error set when there is no compiler for the kind ("cu: built without CUDA"). */
+/* The caller destroys it. NULL with the error set when there is no compiler for the kind ("cu: built without CUDA"). */
 struct build_toolchain *build_toolchain_find(const char *kind, struct pkb_error *err);
 void build_toolchain_destroy(struct build_toolchain *t);
 
@@ -49,10 +51,11 @@ struct build_result {
     double seconds;
 };
 
-/* Looks up a key. 0 with BUILD_ABSENT when it is not there. */
+/* Looks up a key. 0 with BUILD_ABSENT when it is not there; -1 when the entry cannot be read. */
 int build_lookup(const char *cache, const char *key, struct build_result *r, struct pkb_error *err);
 
-/* Looks up, else compiles `source`, whose content must have this digest (else an error: "changed after planning"). */
+/* Looks up, else compiles `source`, whose content must have this digest (else an error: "changed after planning"). 0: r says how it
+ * went; -1: nothing can be said about the source (unreadable, no compiler, disk full). */
 int build_candidate(const char *cache, const struct build_toolchain *t, const char *source, const char *digest,
                     struct build_result *r, struct pkb_error *err);
 
