@@ -167,6 +167,11 @@ const struct rt_group *rt_world(struct rt *rt);
  * the caller. The same list gives the same group. NULL after a failure. */
 const struct rt_group *rt_group(struct rt *rt, int size, const int *ranks);
 
+/* Collective over the world: sets up communication between the ranks now. Else it happens at the first collective, message or
+ * barrier (of a group with more than one member), which therefore every rank of the world must come to. Waits. 0, or -1 with the first
+ * failure. */
+int rt_connect(struct rt *rt, struct pkb_error *err);
+
 /* Collectives over a group g of n members; all members call them in the same order. Sums of bf16/f16 accumulate in f32 in group
  * order and round once on the host backend; NCCL's order and rounding hold on cuda. src and dst are different tensors unless
  * said otherwise; src is never modified. Roots are places in the group. */
