@@ -9,6 +9,11 @@
 #include "orchestrator/exit.h"
 #include "util/error.h"
 
+int cmd_plan(int argc, char **argv);
+int cmd_problems(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* Prints "pkb: TEXT" to standard error and returns the code. */

@@ -14,6 +14,11 @@ static const struct command {
     const char *help; /* one line */
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"plan", "what a sweep would run, and what is left out and why", cmd_plan},
+    {"run", "run a sweep and print its tables", cmd_run},
+    {"resume", "evaluate what a run still lacks", cmd_resume},
+    {"status", "how far a run is", cmd_status},
+    {"problems", "list the problems, or show one", cmd_problems},
     {"version", "versions of pkb and of the libraries it uses", cmd_version},
 };
 

@@ -7,12 +7,14 @@
  *   candidates/DIGEST.KIND   sources, content-addressed
  *   builds/KEY/         node_agent/build.h (unless run.json names a shared cache)
  *   records/            results/record.h
- *   logs/shard-SSSSSS.AAA/agent-RRR.log, runner-RRR.log    per shard attempt
+ *   logs/shard-SSSSSS.AAA/agent-RRR.log, runner-RRR.log    per shard attempt; launch.log: the launcher's own words
  *   results.db          made by merge, disposable
- *   lock                flock'ed by the controller that drives the run; holds its host and pid for the message
+ *   lock                flock'ed while the run is driven; holds the driver's "HOST PID UTC" for the message
  */
 #ifndef PKB_ORCHESTRATOR_RUNDIR_H
 #define PKB_ORCHESTRATOR_RUNDIR_H
+
+#include <stdbool.h>
 
 #include "sweeps/plan.h"
 #include "util/error.h"
@@ -24,6 +26,7 @@ struct rundir {
     char *name;        /* of the sweep */
     char *build_id;    /* of the pkb that made it */
     char *build_cache; /* absolute */
+    char *created;     /* UTC */
     int lock_fd;       /* -1: not locked */
 };
 
@@ -42,8 +45,15 @@ struct rundir *rundir_create(const struct rundir_options *o, const struct sweep 
 /* Opens an existing run ("no run directory: run.json is missing; did you mean ...?"). */
 struct rundir *rundir_open(const char *path, struct pkb_error *err);
 
-/* Takes the run's lock; -1 when another controller holds it (who and where). Released when the process ends. */
+/* Takes the run's lock. The lock belongs to the open descriptor r->lock_fd: a launcher and agents that inherit it keep it, so that it
+ * is free only once everything that could still write a record is gone. 0; -1 on failure; -2 when somebody else drives the run (the
+ * error says who). A driver that has just died is waited for, some seconds at most, until its processes are gone too. */
 int rundir_lock(struct rundir *r, struct pkb_error *err);
+
+/* Whether somebody drives the run now, and "HOST PID UTC" of the last that did ("" : nobody ever). Takes the lock for an instant. */
+int rundir_driver(const struct rundir *r, bool *driven, char *who, size_t size, struct pkb_error *err);
+
+/* NULL-safe; gives up this process's hold on the lock. */
 void rundir_destroy(struct rundir *r);
 
 /* Path of a candidate's source in the run. The caller frees. */

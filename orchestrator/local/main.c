@@ -8,7 +8,7 @@
 
 #include "orchestrator/local/world.h"
 
-enum { KEY_RANKS = 'n', KEY_LOG = 'l', KEY_GRACE = 0x100, KEY_STOP };
+enum { KEY_RANKS = 'n', KEY_LOG = 'l', KEY_GRACE = 0x100, KEY_STOP, KEY_HOLD };
 
 static int number(struct argp_state *state, const char *what, const char *text, long min, long max)
 {
@@ -36,6 +36,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_STOP:
         spec->stop_ms = number(state, "--stop", arg, 1, 3600000);
         return 0;
+    case KEY_HOLD:
+        spec->hold_fd = number(state, "--hold", arg, 3, 1023);
+        return 0;
     case ARGP_KEY_ARGS:
         spec->argv = (const char *const *)state->argv + state->next;
         return 0;
@@ -53,6 +56,7 @@ static const struct argp_option options[] = {
     {"log", KEY_LOG, "DIR", 0, "Write agent-RRR.log there: standard error of all, standard output of all but rank 0", 0},
     {"grace", KEY_GRACE, "MS", 0, "How long the others may go on after a rank ended abnormally (5000)", 0},
     {"stop", KEY_STOP, "MS", 0, "How long ranks may go on after a signal that stops the launcher (3000)", 0},
+    {"hold", KEY_HOLD, "FD", 0, "An open descriptor that all ranks inherit, so that a lock on it lasts as long as they do", 0},
     {0}};
 
 static const struct argp argp = {

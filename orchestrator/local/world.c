@@ -294,7 +294,9 @@ static int start_rank(struct world *w, int r, struct pkb_error *err)
                                     .env = (const char *const *)env,
                                     .stdin_fd = -1,
                                     .stdout_fd = r == 0 ? STDOUT_FILENO : log,
-                                    .stderr_fd = log};
+                                    .stderr_fd = log,
+                                    .fds = {w->spec->hold_fd},
+                                    .n_fds = w->spec->hold_fd > 0};
         rc = process_spawn(&spec, &w->ranks[r].process, err);
         if (rc < 0 && (errno == ENOENT || errno == EACCES || errno == ENOEXEC || errno == ENOTDIR))
             w->result->code = WORLD_EXIT_NO_COMMAND;

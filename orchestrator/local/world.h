@@ -24,7 +24,8 @@ struct world_spec {
     const char *const *argv; /* argv[0] is a path */
     const char *log_dir;     /* agent-RRR.log each: standard error, and standard output of all but rank 0. NULL: both go to this
                                 process's standard error */
-    int grace_ms, stop_ms;   /* 0: 5000 and 3000 */
+    int hold_fd; /* inherited by every rank as descriptor 3, so that a lock on it lasts as long as any of them; 0: none */
+    int grace_ms, stop_ms; /* 0: 5000 and 3000 */
 };
 
 struct world_result {

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <argp.h>
+
+#include "orchestrator/command.h"
+#include "orchestrator/engine.h"
+#include "orchestrator/options.h"
+
+enum { KEY_FORCE_BUILD = 0x100, KEY_JOBS };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct engine_options *o = state->input;
+    switch (key) {
+    case KEY_FORCE_BUILD:
+        o->force_build = true;
+        return 0;
+    case KEY_JOBS:
+        o->build_jobs = (int)option_integer(state, "--build-jobs", arg, 1, 64);
+        return 0;
+    case 'q':
+        o->quiet = true;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->run)
+            argp_error(state, "one run at a time: '%s' is too many", arg);
+        o->run = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!o->run)
+            argp_error(state, "which run? Name its directory");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option options[] = {
+    {"force-build", KEY_FORCE_BUILD, NULL, 0, "Go on although another build of pkb made the run", 0},
+    {"build-jobs", KEY_JOBS, "N", 0, "Compilers at a time (default: one per processor, at least 2)", 0},
+    {"quiet", 'q', NULL, 0, "No progress", 0},
+    {"json", 'j', NULL, 0, "Print a summary as JSON instead of tables", 0},
+    {0}};
+
+static const struct argp argp = {options,
+                                 parse,
+                                 "RUN",
+                                 "Evaluates the cells of a run that have no final result yet, whatever stopped it before, and "
+                                 "prints the tables.\v" PKB_EXIT_DOC,
+                                 NULL,
+                                 NULL,
+                                 NULL};
+
+int cmd_resume(int argc, char **argv)
+{
+    static const struct engine_stage stages[] = {
+        {"open", engine_open},         {"lock", engine_lock},   {"read", engine_read}, {"build", engine_build},
+        {"evaluate", engine_evaluate}, {"merge", engine_merge}, {NULL, NULL},
+    };
+    struct engine_options o = {.argc = argc, .argv = argv};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    return engine_command(&o, stages);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <argp.h>
+#include <string.h>
+
+#include "orchestrator/command.h"
+#include "orchestrator/engine.h"
+#include "orchestrator/options.h"
+
+enum { KEY_LAUNCHER = 0x100, KEY_RUN, KEY_CACHE, KEY_SHARD_SECONDS, KEY_JOBS };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct engine_options *o = state->input;
+    switch (key) {
+    case KEY_LAUNCHER:
+        if (strcmp(arg, "local") != 0)
+            argp_error(state, "--launcher: there is no launcher '%s' in this build; 'local' is", arg);
+        return 0;
+    case KEY_RUN:
+        o->run = arg;
+        return 0;
+    case KEY_CACHE:
+        o->build_cache = arg;
+        return 0;
+    case KEY_SHARD_SECONDS:
+        o->shard_seconds = option_number(state, "--shard-seconds", arg, 0.001, 1e9);
+        return 0;
+    case KEY_JOBS:
+        o->build_jobs = (int)option_integer(state, "--build-jobs", arg, 1, 64);
+        return 0;
+    case 'q':
+        o->quiet = true;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->sweep)
+            argp_error(state, "one sweep at a time: '%s' is too many", arg);
+        o->sweep = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!o->sweep)
+            argp_error(state, "which sweep? Name a Lua file");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option options[] = {
+    {"run", KEY_RUN, "DIR", 0, "Run directory to create (default: runs/NAME-TIME)", 0},
+    {"build-cache", KEY_CACHE, "DIR", 0, "Compiled candidates, shared between runs (default: in the run directory)", 0},
+    {"build-jobs", KEY_JOBS, "N", 0, "Compilers at a time (default: one per processor, at least 2)", 0},
+    {"shard-seconds", KEY_SHARD_SECONDS, "S", 0, "Work per shard, roughly (default: 600)", 0},
+    {"launcher", KEY_LAUNCHER, "NAME", 0, "How agents are started: local (default)", 0},
+    {"quiet", 'q', NULL, 0, "No progress", 0},
+    {"json", 'j', NULL, 0, "Print a summary as JSON instead of tables", 0},
+    {0}};
+
+static const struct argp argp = {
+    options,
+    parse,
+    "SWEEP.lua",
+    "Runs a sweep: plans it, builds its candidates, evaluates every cell and prints the tables. What is finished stays: "
+    "after Ctrl-C, a crash or a power cut, 'pkb resume RUN' does the rest.\v" PKB_EXIT_DOC,
+    NULL,
+    NULL,
+    NULL};
+
+int cmd_run(int argc, char **argv)
+{
+    static const struct engine_stage stages[] = {
+        {"load", engine_load},         {"plan", engine_plan},   {"create", engine_create},
+        {"lock", engine_lock},         {"read", engine_read},   {"build", engine_build},
+        {"evaluate", engine_evaluate}, {"merge", engine_merge}, {NULL, NULL},
+    };
+    struct engine_options o = {.argc = argc, .argv = argv};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    return engine_command(&o, stages);
+}

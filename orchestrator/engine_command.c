@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orchestrator/command.h"
+#include "orchestrator/engine.h"
+
+static int print_summary(const struct engine *e, struct pkb_error *err)
+{
+    json_t *v = engine_summary(e);
+    if (!v)
+        return pkb_error_set(err, "out of memory");
+    int rc = command_print_json(v, 0, err);
+    json_decref(v);
+    return rc;
+}
+
+int engine_command(const struct engine_options *o, const struct engine_stage *stages)
+{
+    struct engine e;
+    struct pkb_error err;
+    engine_init(&e, o);
+    int code = engine_go(&e, stages);
+    engine_conclude(&e);
+    if (o->json && print_summary(&e, &err) < 0)
+        code = command_fail(PKB_EXIT_SYSTEM, &err);
+    engine_destroy(&e);
+    return code;
+}

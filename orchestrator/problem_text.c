@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orchestrator/problem_text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/command.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/paths.h"
+
+#define MAX_SOURCE (1 << 20)
+
+static const char *const shape_names[] = {[SHAPE_PAPER] = "paper", [SHAPE_TINY] = "tiny"};
+
+/* One problem instance: rank 0 at a world size, bf16. */
+struct instance {
+    struct problem_setting setting;
+    bool possible;
+    struct pkb_error why_not;
+    int n_in, n_out;
+    struct problem_tensor in[PROBLEM_MAX_TENSORS], out[PROBLEM_MAX_TENSORS];
+    struct problem_cost cost;
+};
+
+static void make(struct instance *i, const struct problem *p, enum problem_shape shape, int world)
+{
+    memset(i, 0, sizeof(*i));
+    problem_setting_init(&i->setting, p, shape, PKB_BF16, 0, world);
+    i->possible = problem_setting_check(&i->setting, &i->why_not) == 0;
+    if (!i->possible)
+        return;
+    i->n_in = p->inputs(&i->setting, i->in);
+    i->n_out = p->outputs(&i->setting, i->out);
+    p->cost(&i->setting, &i->cost);
+}
+
+static char *read_source(const struct problem *p, struct pkb_error *err)
+{
+    char *text = NULL;
+    size_t size;
+    char *path = pkb_path(PKB_PATH_SHARE, p->source, err);
+    if (path && pkb_file_read(path, MAX_SOURCE, &text, &size, err) < 0)
+        text = NULL;
+    free(path);
+    return text;
+}
+
+static const char *check_name(enum problem_check_kind kind)
+{
+    return kind == CHECK_EXACT ? "exact" : kind == CHECK_CLOSE ? "close" : "bound";
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------ */
+
+json_t *problem_text_brief(const struct problem *p)
+{
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "id", p->id, "name", p->name, "family", p->family, "origin", p->origin,
+                     "summary", p->summary, "worlds", p->worlds);
+}
+
+static json_t *encode_tensor(const struct problem_tensor *t)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < t->form.ndim; i++)
+        (void)json_array_append_new(shape, json_integer(t->form.shape[i]));
+    return json_pack("{s:s, s:s, s:o}", "name", t->name, "dtype", dtype_name(t->form.dtype), "shape", shape);
+}
+
+static json_t *encode_tensors(const struct problem_tensor *t, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        (void)json_array_append_new(list, encode_tensor(&t[i]));
+    return list;
+}
+
+static json_t *encode_checks(const struct instance *i)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < i->n_out; k++) {
+        struct problem_check c = {0};
+        problem_check_for(&i->setting, k, &c);
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:s, s:f, s:f, s:f}", "output", i->out[k].name, "kind", check_name(c.kind),
+                                              "atol", c.atol, "rtol", c.rtol, "frobenius", c.frobenius));
+    }
+    return list;
+}
+
+static json_t *encode_instance(const struct instance *i)
+{
+    if (!i->possible)
+        return json_pack("{s:b, s:s}", "possible", false, "reason", i->why_not.text);
+    return json_pack("{s:b, s:o, s:o, s:o, s:{s:f, s:f, s:f}}", "possible", true, "inputs", encode_tensors(i->in, i->n_in),
+                     "outputs", encode_tensors(i->out, i->n_out), "checks", encode_checks(i), "cost", "flops", i->cost.flops,
+                     "hbm_bytes", i->cost.hbm_bytes, "link_bytes", i->cost.link_bytes);
+}
+
+static json_t *encode_params(const struct problem *p)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < p->n_params; i++) {
+        const struct problem_param *q = &p->params[i];
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:o, s:o, s:b, s:s}", "name", q->name, "paper", pkb_json_number(q->paper),
+                                              "tiny", pkb_json_number(q->tiny), "integer", q->integer, "meaning", q->meaning));
+    }
+    return list;
+}
+
+int problem_text_show_json(const struct problem *p, int world, struct pkb_error *err)
+{
+    struct instance i;
+    int rc = -1;
+    char *source = read_source(p, err);
+    if (!source)
+        return -1;
+    json_t *v = problem_text_brief(p);
+    if (json_object_set_new(v, "world", json_integer(world)) < 0 || json_object_set_new(v, "params", encode_params(p)) < 0 ||
+        json_object_set_new(v, "source", json_string(source)) < 0)
+        pkb_error_set(err, "out of memory");
+    else
+        rc = 0;
+    for (int s = SHAPE_PAPER; s <= SHAPE_TINY && rc == 0; s++) {
+        make(&i, p, (enum problem_shape)s, world);
+        if (json_object_set_new(v, shape_names[s], encode_instance(&i)) < 0)
+            rc = pkb_error_set(err, "out of memory");
+    }
+    if (rc == 0)
+        rc = command_print_json(v, 1, err);
+    json_decref(v);
+    free(source);
+    return rc;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------ */
+
+static void print_tensors(const char *title, const struct problem_tensor *t, int n)
+{
+    for (int i = 0; i < n; i++) {
+        printf("    %-8s %-16s %-9s [", i == 0 ? title : "", t[i].name, dtype_name(t[i].form.dtype));
+        for (int d = 0; d < t[i].form.ndim; d++)
+            printf("%s%" PRId64, d ? ", " : "", t[i].form.shape[d]);
+        printf("]\n");
+    }
+}
+
+static void print_checks(const struct instance *i)
+{
+    for (int k = 0; k < i->n_out; k++) {
+        struct problem_check c = {0};
+        problem_check_for(&i->setting, k, &c);
+        printf("    %-8s %-16s %s", k == 0 ? "checks" : "", i->out[k].name, check_name(c.kind));
+        if (c.kind == CHECK_CLOSE)
+            printf(", |expected - actual| <= %g + %g * |expected|", c.atol, c.rtol);
+        if (c.kind == CHECK_BOUND)
+            printf(", |expected - actual| <= a bound per element, computed from the inputs");
+        if (c.frobenius > 0)
+            printf(", relative Frobenius error <= %g", c.frobenius);
+        printf("\n");
+    }
+}
+
+static void print_instance(const struct instance *i, const char *name, int world)
+{
+    printf("\n%s, %d GPUs, bf16, rank 0\n", name, world);
+    if (!i->possible) {
+        printf("    cannot run: %s\n", i->why_not.text);
+        return;
+    }
+    print_tensors("inputs", i->in, i->n_in);
+    print_tensors("outputs", i->out, i->n_out);
+    print_checks(i);
+    printf("    %-8s %.4g flop, %.4g bytes of memory traffic, %.4g bytes sent\n", "cost", i->cost.flops, i->cost.hbm_bytes,
+           i->cost.link_bytes);
+}
+
+int problem_text_show(const struct problem *p, int world, struct pkb_error *err)
+{
+    struct instance i;
+    char *source = read_source(p, err);
+    if (!source)
+        return -1;
+    printf("%s: %s\n\n    family   %s\n    origin   %s\n    worlds   %s\n\nparameters\n", p->name, p->summary, p->family,
+           p->origin, p->worlds);
+    for (int k = 0; k < p->n_params; k++)
+        printf("    %-8s paper %-10g tiny %-10g %s\n", p->params[k].name, p->params[k].paper, p->params[k].tiny,
+               p->params[k].meaning);
+    for (int s = SHAPE_PAPER; s <= SHAPE_TINY; s++) {
+        make(&i, p, (enum problem_shape)s, world);
+        print_instance(&i, shape_names[s], world);
+    }
+    printf("\nreference (%s)\n\n%s", p->source, source);
+    free(source);
+    return 0;
+}

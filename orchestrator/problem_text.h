@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A problem for people and for programs. */
+#ifndef PKB_ORCHESTRATOR_PROBLEM_TEXT_H
+#define PKB_ORCHESTRATOR_PROBLEM_TEXT_H
+
+#include <jansson.h>
+
+#include "problems/problem.h"
+
+/* {"id", "name", "family", "origin", "summary", "worlds"}; NULL when memory runs out. */
+json_t *problem_text_brief(const struct problem *p);
+
+/* Everything about a problem at a world size, on standard output: parameters, the tensors, cost and checks of rank 0 for the paper's and
+ * the tiny values, and the source of the reference. 0, or -1 when the source cannot be read or memory runs out. */
+int problem_text_show(const struct problem *p, int world, struct pkb_error *err);
+int problem_text_show_json(const struct problem *p, int world, struct pkb_error *err);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stages of the engine, in the order in which they come. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "orchestrator/attempt.h"
+#include "orchestrator/engine.h"
+#include "results/merge.h"
+#include "util/clock.h"
+#include "util/file.h"
+
+int engine_load(struct engine *e, struct pkb_error *err)
+{
+    e->code = PKB_EXIT_USAGE;
+    e->sweep = sweep_load(e->o->sweep, err);
+    return e->sweep ? 0 : -1;
+}
+
+int engine_plan(struct engine *e, struct pkb_error *err)
+{
+    e->code = PKB_EXIT_USAGE;
+    e->plan = plan_make(e->sweep, e->o->shard_seconds, err);
+    if (!e->plan)
+        return -1;
+    uint64_t skipped = 0;
+    for (size_t i = 0; i < e->plan->n_skips; i++)
+        skipped += e->plan->skips[i].count;
+    display_say(&e->display, "%s: %zu cells in %zu shards", e->sweep->name, e->plan->n_cells, e->plan->n_shards);
+    if (skipped)
+        display_say(&e->display, "%llu cells are left out; 'pkb plan %s' says why", (unsigned long long)skipped, e->o->sweep);
+    return 0;
+}
+
+/* runs/NAME-20260131T235959Z, with -2, -3, ... where there is one from the same second. */
+static char *default_path(const char *name, struct pkb_error *err)
+{
+    char now[32], compact[32];
+    size_t n = 0;
+    pkb_utc_now(now, sizeof(now));
+    for (size_t i = 0; now[i]; i++)
+        if (now[i] != '-' && now[i] != ':')
+            compact[n++] = now[i];
+    compact[n] = '\0';
+    char *path = pkb_format(err, "runs/%s-%s", name, compact);
+    for (int k = 2; path && pkb_file_exists(path) && k < 1000; k++) {
+        free(path);
+        path = pkb_format(err, "runs/%s-%s-%d", name, compact, k);
+    }
+    return path;
+}
+
+int engine_create(struct engine *e, struct pkb_error *err)
+{
+    char *made = e->o->run ? NULL : default_path(e->sweep->name, err);
+    struct rundir_options o = {.path = e->o->run ? e->o->run : made,
+                               .build_cache = e->o->build_cache,
+                               .launcher = "local",
+                               .argc = e->o->argc,
+                               .argv = e->o->argv};
+    if (o.path)
+        e->run = rundir_create(&o, e->sweep, e->plan, err);
+    free(made);
+    if (!e->run)
+        return -1;
+    display_say(&e->display, "run directory %s", e->run->path);
+    return 0;
+}
+
+int engine_open(struct engine *e, struct pkb_error *err)
+{
+    e->code = PKB_EXIT_USAGE;
+    e->run = rundir_open(e->o->run, err);
+    if (!e->run)
+        return -1;
+    if (strcmp(e->run->build_id, PKB_BUILD_ID) != 0 && !e->o->force_build)
+        return pkb_error_set(
+            err,
+            "%s was made by build %s of pkb, this is build %s: results would not be comparable; use that build, or "
+            "--force-build",
+            e->run->path, e->run->build_id, PKB_BUILD_ID);
+    e->plan = plan_load(e->run->path, err);
+    return e->plan ? 0 : -1;
+}
+
+int engine_lock(struct engine *e, struct pkb_error *err)
+{
+    int rc = rundir_lock(e->run, err);
+    if (rc == -2)
+        e->code = PKB_EXIT_BUSY;
+    return rc < 0 ? -1 : 0;
+}
+
+int engine_read(struct engine *e, struct pkb_error *err)
+{
+    e->progress = progress_create(e->plan, err);
+    if (!e->progress || progress_read(e->progress, e->run->path, err) < 0)
+        return -1;
+    if (e->progress->bad_lines)
+        display_warn(&e->display, "%llu lines of %s/records are not records and are ignored",
+                     (unsigned long long)e->progress->bad_lines, e->run->path);
+    if (e->progress->final)
+        display_say(&e->display, "%llu of %zu cells have a result already", (unsigned long long)e->progress->final,
+                    e->plan->n_cells);
+    return 0;
+}
+
+static int build_jobs(const struct engine *e)
+{
+    cpu_set_t set;
+    if (e->o->build_jobs > 0)
+        return e->o->build_jobs;
+    int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 2 ? 2 : n;
+}
+
+int engine_build(struct engine *e, struct pkb_error *err)
+{
+    if (e->progress->final == e->plan->n_cells)
+        return 0;
+    e->builds = builds_make(e->run, e->progress, build_jobs(e), &e->stop, &e->display, err);
+    if (!e->builds)
+        return -1;
+    const struct builds *b = e->builds;
+    display_say(&e->display, "candidates: %zu compiled, %zu found in the cache, %zu with compile errors", b->made, b->cached,
+                b->errors);
+    if (b->unavailable)
+        display_warn(&e->display, "%zu candidates cannot be built; their cells are not run", b->unavailable);
+    return 0;
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------------------------- */
+
+/* Cells of a shard that can be run and have no final result. */
+static uint64_t open_cells(const struct engine *e, const struct plan_shard *s)
+{
+    uint64_t n = 0;
+    for (uint64_t i = s->first; i < s->first + s->count; i++) {
+        uint8_t o = e->progress->outcome[i];
+        bool final = o < OUTCOME_COUNT && outcome_is_final((enum outcome)o);
+        n += !final && !(e->builds && e->builds->failed[e->plan->cells[i].candidate]);
+    }
+    return n;
+}
+
+/* One attempt; *progress: it brought a result. */
+static int try_shard(struct engine *e, const struct plan_shard *s, int *number, bool *progress, struct pkb_error *err)
+{
+    struct attempt a = {e->run, s, 0, e->progress, &e->stop, &e->display};
+    struct attempt_result result;
+    int next;
+    uint64_t before = open_cells(e, s);
+    if (record_next_attempt(e->run->path, s->id, &next, err) < 0)
+        return -1;
+    a.number = next > *number ? next : *number + 1; /* one may have ended before it made its file */
+    *number = a.number;
+    if (attempt_run(&a, &result, err) < 0)
+        return pkb_error_prefix(err, "shard %d", s->id);
+    *progress = open_cells(e, s) < before;
+    if (result.code != 0 && !result.stopped)
+        display_warn(&e->display, "shard %d, attempt %d: %s (logs: %s/logs/shard-%06d.%03d)", s->id, a.number, result.text,
+                     e->run->path, s->id, a.number);
+    return 0;
+}
+
+/* Until all that can be run has a result, or attempts bring none. */
+static int work_on_shard(struct engine *e, const struct plan_shard *s, struct pkb_error *err)
+{
+    int idle = 0, number = 0;
+    while (open_cells(e, s) > 0 && idle < ENGINE_MAX_IDLE) {
+        bool progress = false;
+        if (try_shard(e, s, &number, &progress, err) < 0)
+            return -1;
+        if (stop_asked(&e->stop))
+            return 0;
+        idle = progress ? 0 : idle + 1;
+    }
+    if (open_cells(e, s) > 0) {
+        e->shards_left++;
+        display_warn(&e->display, "shard %d is left: %d attempts in a row brought no result", s->id, ENGINE_MAX_IDLE);
+    }
+    return 0;
+}
+
+int engine_evaluate(struct engine *e, struct pkb_error *err)
+{
+    display_start(&e->display, e->progress->final);
+    for (size_t i = 0; i < e->plan->n_shards; i++) {
+        if (work_on_shard(e, &e->plan->shards[i], err) < 0)
+            return -1;
+        if (stop_asked(&e->stop))
+            break;
+    }
+    display_end(&e->display);
+    return 0;
+}
+
+int engine_merge(struct engine *e, struct pkb_error *err)
+{
+    struct merge_summary summary;
+    if (merge_run_plan(e->run->path, e->plan, &summary, err) < 0)
+        return pkb_error_prefix(err, "the records are complete, but merging them failed ('pkb merge %s' tries again)",
+                                e->run->path);
+    return 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orchestrator/status.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "orchestrator/command.h"
+#include "orchestrator/display.h"
+#include "util/file.h"
+#include "util/json.h"
+
+void status_clear(struct status *s)
+{
+    progress_destroy(s->progress);
+    plan_destroy(s->plan);
+    rundir_destroy(s->run);
+    *s = (struct status){0};
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------- */
+
+/* The latest change of a folder or anything directly in it; `last` if that is later. */
+static time_t latest_in(const char *folder, time_t last)
+{
+    struct stat st;
+    DIR *d = opendir(folder);
+    if (!d)
+        return last;
+    for (struct dirent *e = readdir(d); e; e = readdir(d))
+        if (strcmp(e->d_name, "..") != 0 && fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime > last)
+            last = st.st_mtime;
+    (void)closedir(d);
+    return last;
+}
+
+static double idle_seconds(const char *run)
+{
+    static const char *const parts[] = {"records", "logs", "builds"};
+    time_t last = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char *path = pkb_format(NULL, "%s/%s", run, parts[i]);
+        last = path ? latest_in(path, last) : last;
+        free(path);
+    }
+    double idle = difftime(time(NULL), last);
+    return last == 0 ? -1 : idle < 0 ? 0 : idle;
+}
+
+/* Seconds since a "2026-01-31T23:59:59Z"; 0 when it is none. */
+static double seconds_since(const char *utc)
+{
+    struct tm t = {0};
+    const char *end = strptime(utc, "%Y-%m-%dT%H:%M:%SZ", &t);
+    return end && !*end ? difftime(time(NULL), timegm(&t)) : 0;
+}
+
+static void estimate(struct status *s)
+{
+    const char *since = strrchr(s->driver, ' ');
+    s->eta_seconds = s->progress->final == s->plan->n_cells ? 0 : -1;
+    double spent = since ? seconds_since(since + 1) : 0;
+    if (!s->driven || spent <= 0 || s->progress->final_since == 0)
+        return;
+    s->rate = (double)s->progress->final_since / spent;
+    s->eta_seconds = (double)(s->plan->n_cells - s->progress->final) / s->rate;
+}
+
+int status_read(struct status *s, const char *run, struct pkb_error *err)
+{
+    *s = (struct status){.eta_seconds = -1};
+    s->run = rundir_open(run, err);
+    s->plan = s->run ? plan_load(s->run->path, err) : NULL;
+    if (!s->plan)
+        return PKB_EXIT_USAGE;
+    s->progress = progress_create(s->plan, err);
+    if (!s->progress || rundir_driver(s->run, &s->driven, s->driver, sizeof(s->driver), err) < 0)
+        return PKB_EXIT_SYSTEM;
+    const char *since = strrchr(s->driver, ' ');
+    if (since)
+        (void)snprintf(s->progress->since, sizeof(s->progress->since), "%.23s", since + 1);
+    if (progress_read(s->progress, s->run->path, err) < 0)
+        return PKB_EXIT_SYSTEM;
+    s->idle_seconds = idle_seconds(s->run->path);
+    estimate(s);
+    return PKB_EXIT_OK;
+}
+
+/* ---- printing -------------------------------------------------------------------------------------------------------- */
+
+static const char *shard_state(const struct status *s, const struct plan_shard *shard, uint64_t missing)
+{
+    if (missing == 0)
+        return "done";
+    if (missing < shard->count)
+        return "partly done";
+    return s->driven ? "waiting" : "not begun";
+}
+
+static void print_shards(const struct status *s)
+{
+    size_t done = 0;
+    printf("shards     ");
+    for (size_t i = 0; i < s->plan->n_shards; i++)
+        done += progress_missing(s->progress, &s->plan->shards[i]) == 0;
+    printf("%zu of %zu done\n", done, s->plan->n_shards);
+    for (size_t i = 0; i < s->plan->n_shards; i++) {
+        const struct plan_shard *shard = &s->plan->shards[i];
+        uint64_t missing = progress_missing(s->progress, shard);
+        if (missing > 0)
+            printf("           shard %d: %d GPUs, %llu of %llu cells, %s\n", shard->id, shard->world,
+                   (unsigned long long)(shard->count - missing), (unsigned long long)shard->count,
+                   shard_state(s, shard, missing));
+    }
+}
+
+static void print_driver(const struct status *s)
+{
+    char host[100] = "?", since[32] = "?", idle[32], eta[32];
+    long pid = 0;
+    int n = sscanf(s->driver, "%99s %ld %31s", host, &pid, since);
+    if (s->driven && n == 3)
+        printf("running    process %ld on %s, since %s\n", pid, host, since);
+    else
+        printf("running    %s\n", s->driven ? "yes" : "no");
+    if (s->idle_seconds >= 0) {
+        display_duration(s->idle_seconds, idle, sizeof(idle));
+        printf("activity   %s ago\n", idle);
+    }
+    if (s->rate > 0) {
+        display_duration(s->eta_seconds, eta, sizeof(eta));
+        printf("rate       %.3g cells/s, ETA %s\n", s->rate, eta);
+    }
+}
+
+void status_print(const struct status *s)
+{
+    unsigned long long n = s->plan->n_cells, done = s->progress->final;
+    char outcomes[512];
+    progress_describe(s->progress, outcomes, sizeof(outcomes));
+    printf("run        %s (%s, created %s)\n", s->run->path, s->run->name, s->run->created);
+    printf("cells      %llu of %llu done (%.0f %%)\n", done, n, n ? 100.0 * (double)done / (double)n : 100.0);
+    if (outcomes[0])
+        printf("outcomes   %s\n", outcomes);
+    print_shards(s);
+    print_driver(s);
+    if (s->progress->bad_lines || s->progress->foreign)
+        printf("records    %llu lines that are not records, %llu of cells that are not in the plan\n",
+               (unsigned long long)s->progress->bad_lines, (unsigned long long)s->progress->foreign);
+    if (done < n && !s->driven)
+        printf("\n'pkb resume %s' does the rest.\n", s->run->path);
+}
+
+static json_t *encode_shards(const struct status *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < s->plan->n_shards; i++) {
+        const struct plan_shard *shard = &s->plan->shards[i];
+        uint64_t missing = progress_missing(s->progress, shard);
+        (void)json_array_append_new(list,
+                                    json_pack("{s:i, s:i, s:I, s:I, s:s}", "shard", shard->id, "world", shard->world, "cells",
+                                              (json_int_t)shard->count, "done", (json_int_t)(shard->count - missing), "state",
+                                              shard_state(s, shard, missing)));
+    }
+    return list;
+}
+
+static json_t *known(double value, bool is_known)
+{
+    return is_known ? pkb_json_number(value) : json_null();
+}
+
+int status_print_json(const struct status *s, struct pkb_error *err)
+{
+    json_t *v = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:I, s:I}", "run", s->run->path, "name",
+                          s->run->name, "created", s->run->created, "cells", (json_int_t)s->plan->n_cells, "done",
+                          (json_int_t)s->progress->final, "outcomes", progress_outcomes(s->progress), "shards", encode_shards(s),
+                          "running", s->driven, "driver", s->driver, "idle_seconds", known(s->idle_seconds, s->idle_seconds >= 0),
+                          "rate", known(s->rate, s->rate > 0), "eta_seconds", known(s->eta_seconds, s->eta_seconds >= 0),
+                          "bad_lines", (json_int_t)s->progress->bad_lines, "foreign", (json_int_t)s->progress->foreign);
+    if (!v)
+        return pkb_error_set(err, "out of memory");
+    int rc = command_print_json(v, 1, err);
+    json_decref(v);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ctrl-C (SIGINT), SIGTERM and SIGHUP of a long-running command, as a descriptor. The first asks it to stop in order, the second to
+ * leave at once. */
+#ifndef PKB_ORCHESTRATOR_STOP_H
+#define PKB_ORCHESTRATOR_STOP_H
+
+#include <stdbool.h>
+
+#include "util/error.h"
+
+struct stop {
+    int fd;     /* readable when a signal waits; -1: none */
+    int count;  /* signals so far */
+    int signal; /* the first */
+};
+
+#define STOP_NONE ((struct stop){.fd = -1})
+
+/* Blocks the signals for this thread and those it creates from now on. Ignores SIGPIPE. */
+int stop_open(struct stop *s, struct pkb_error *err);
+void stop_close(struct stop *s);
+
+/* Takes what waits, without waiting; whether there has ever been one. */
+bool stop_asked(struct stop *s);
+
+#endif
