@@ -17,6 +17,7 @@
 #define CLOSE_NS ((int64_t)1000000000)
 
 struct peer {
+    bool remote;            /* on another node */
     ucp_address_t *address; /* NULL once connected */
     ucp_ep_h ep;            /* NULL: not connected */
     ucs_status_t failure;   /* UCS_OK while the peer lives */
@@ -241,9 +242,13 @@ static int transport_open(const struct rt_options *o, struct host_transport **ou
     t->rank = o->rank;
     t->world = o->world;
     t->peers = calloc((size_t)o->world, sizeof(*t->peers));
-    if (!t->peers || start(t, o, err)) {
-        if (!t->peers)
-            (void)pkb_error_set(err, "out of memory");
+    if (!t->peers) {
+        free(t);
+        return pkb_error_set(err, "out of memory");
+    }
+    for (int i = 0; i < o->world; i++)
+        t->peers[i].remote = o->node_of_rank && o->node_of_rank[i] != o->node_of_rank[o->rank];
+    if (start(t, o, err)) {
         transport_close(t);
         return -1;
     }
@@ -260,6 +265,7 @@ static void peer_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
     peer->failure = status;
 }
 
+/* UCX notices the death of peers on other nodes; its shared memory transport cannot. */
 static int connect_peer(struct host_transport *t, int rank, struct pkb_error *err)
 {
     struct peer *peer = &t->peers[rank];
@@ -270,7 +276,7 @@ static int connect_peer(struct host_transport *t, int rank, struct pkb_error *er
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = peer->address,
-        .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+        .err_mode = peer->remote ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE,
         .err_handler = {.cb = peer_failed, .arg = peer},
     };
     ucs_status_t status = ucp_ep_create(t->worker, &params, &peer->ep);
@@ -296,11 +302,6 @@ static int make_room(struct host_transport *t, struct pkb_error *err)
     return 0;
 }
 
-static int length_error(int rank, size_t got, size_t expected, struct pkb_error *err)
-{
-    return pkb_error_set(err, "%zu bytes came from rank %d, %zu were expected", got, rank, expected);
-}
-
 static int transport_send(struct host_transport *t, int rank, uint64_t tag, const void *data, size_t bytes, struct pkb_error *err)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
@@ -317,19 +318,16 @@ static int transport_send(struct host_transport *t, int rank, uint64_t tag, cons
 
 static int transport_recv(struct host_transport *t, int rank, uint64_t tag, void *data, size_t bytes, struct pkb_error *err)
 {
-    ucp_tag_recv_info_t info;
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_RECV_INFO, .recv_info = {.tag_info = &info}};
+    /* Some versions do not tell the length of a message that is complete at once; a request always does. */
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
     uint64_t full = (uint64_t)rank << HOST_TAG_BITS | tag;
-    /* The connection notices a peer that dies before it sends. */
+    /* Connected too, to notice a peer that dies before it sends. */
     if (connect_peer(t, rank, err) || make_room(t, err))
         return -1;
     ucs_status_ptr_t request = ucp_tag_recv_nbx(t->worker, data, bytes, full, UINT64_MAX, &param);
     if (UCS_PTR_IS_ERR(request))
         return pkb_error_set(err, "receiving from rank %d: %s", rank, ucs_status_string(UCS_PTR_STATUS(request)));
-    if (request)
-        t->messages[t->n_messages++] = (struct message){request, rank, true, bytes};
-    else if (info.length != bytes)
-        return length_error(rank, info.length, bytes, err);
+    t->messages[t->n_messages++] = (struct message){request, rank, true, bytes};
     return 0;
 }
 
@@ -346,7 +344,9 @@ static int check_message(struct host_transport *t, const struct message *m, stru
         return pkb_error_set(err, "more than %zu bytes came from rank %d", m->bytes, m->rank);
     if (status != UCS_OK)
         return pkb_error_set(err, "rank %d is gone: %s", m->rank, ucs_status_string(status));
-    return info.length == m->bytes ? 1 : length_error(m->rank, info.length, m->bytes, err);
+    if (info.length != m->bytes)
+        return pkb_error_set(err, "%zu bytes came from rank %d, %zu were expected", info.length, m->rank, m->bytes);
+    return 1;
 }
 
 static void transport_cancel(struct host_transport *t)
@@ -388,8 +388,8 @@ static void close_worker(struct host_transport *t)
     int64_t deadline = pkb_now_ns() + CLOSE_NS;
     transport_cancel(t);
     finish(t, ucp_worker_flush_nbx(t->worker, &flush), deadline);
-    for (int i = 0; t->peers && i < t->world; i++) {
-        if (t->peers[i].ep)
+    for (int i = 0; i < t->world; i++) {
+        if (t->peers[i].ep && t->peers[i].remote)
             finish(t, ucp_ep_close_nbx(t->peers[i].ep, &force), deadline);
     }
     ucp_worker_destroy(t->worker);
@@ -403,7 +403,7 @@ static void transport_close(struct host_transport *t)
         close_worker(t);
     if (t->context)
         ucp_cleanup(t->context);
-    for (int i = 0; t->peers && i < t->world; i++)
+    for (int i = 0; i < t->world; i++)
         free(t->peers[i].address);
     free(t->peers);
     free(t->messages);
