@@ -247,7 +247,8 @@ static bool started_by_agent(void)
     return getsockopt(PROTOCOL_SOCKET, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
 }
 
-const char *argp_program_version = "pkb-runner " PACKAGE_VERSION " (" PKB_BUILD_ID ")";
+/* The C library looks for it, whatever visibility is the default. */
+__attribute__((visibility("default"))) const char *argp_program_version = "pkb-runner " PACKAGE_VERSION " (" PKB_BUILD_ID ")";
 
 int main(int argc, char **argv)
 {

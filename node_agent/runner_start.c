@@ -109,6 +109,19 @@ static int prepare(struct runner *r, const struct start *s, struct pkb_error *er
     return open_device(r, s, err);
 }
 
+/* Sets up everything between the ranks before foreign code runs, so that the exchanges that it takes cannot be mistaken for
+ * those of a candidate. */
+static int connect_ranks(struct runner *r)
+{
+    struct pkb_error err;
+    if (r->role == &runner_reference && rt_connect(r->rt, &err) < 0)
+        return runner_fail(r, OUTCOME_INFRA_ERROR, "connecting the ranks: %s", err.text);
+    runner_barrier(r);
+    if (rt_sync(r->rt, &err) < 0)
+        return runner_fail(r, OUTCOME_INFRA_ERROR, "connecting the ranks: %s", err.text);
+    return 0;
+}
+
 int runner_start(struct runner *r, const json_t *message)
 {
     struct pkb_error err;
@@ -121,7 +134,7 @@ int runner_start(struct runner *r, const json_t *message)
     r->role = strcmp(s.role, "reference") == 0 ? &runner_reference : &runner_candidate;
     if (prepare(r, &s, &err) < 0)
         return runner_fail(r, OUTCOME_INFRA_ERROR, "%s", err.text);
-    if (runner_engine_open(r) < 0)
+    if (connect_ranks(r) < 0 || runner_engine_open(r) < 0)
         return -1;
     return r->role->open(r, s.object);
 }

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pkb-runner itself, as its agent would use it: the reference, the candidates of tests/candidates with the outcomes that its README
+ * lists, and commands that make no sense. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "node_agent/build.h"
+#include "tests/support/one_cell.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/paths.h"
+
+#define PROBLEM "01_allreduce"
+#define SOON 20000 /* ms: a bound, not a wait */
+
+static struct {
+    char folder[64], cache[80];
+    char *candidates;
+    struct build_toolchain *toolchain;
+} workshop;
+
+static int open_workshop(void **state)
+{
+    (void)state;
+    strcpy(workshop.folder, "/tmp/pkb-test-runner.XXXXXX");
+    assert_non_null(mkdtemp(workshop.folder));
+    (void)snprintf(workshop.cache, sizeof(workshop.cache), "%s/builds", workshop.folder);
+    workshop.candidates = pkb_path(PKB_PATH_SHARE, "tests/candidates", NULL);
+    workshop.toolchain = build_toolchain_find("c", NULL);
+    assert_true(workshop.candidates && workshop.toolchain);
+    return 0;
+}
+
+static int close_workshop(void **state)
+{
+    (void)state;
+    build_toolchain_destroy(workshop.toolchain);
+    free(workshop.candidates);
+    return pkb_remove_tree(workshop.folder, NULL);
+}
+
+static enum build_status build(const char *name, struct build_result *r)
+{
+    char source[512], digest[PKB_DIGEST_HEX];
+    struct pkb_error err;
+    (void)snprintf(source, sizeof(source), "%s/%s.c", workshop.candidates, name);
+    if (pkb_digest_file(source, digest, &err) < 0 ||
+        build_candidate(workshop.cache, workshop.toolchain, source, digest, r, &err) < 0)
+        fail_msg("%s", err.text);
+    return r->status;
+}
+
+/* ---- outcomes ------------------------------------------------------------------------------------------------------------ */
+
+static void run_row(struct one_cell *c, const char *name, enum outcome expected)
+{
+    struct build_result r;
+    if (build(name, &r) == BUILD_COMPILE_ERROR) {
+        assert_int_equal(expected, OUTCOME_COMPILE_ERROR);
+        return;
+    }
+    c->timeout_ms = expected == OUTCOME_DEADLOCK ? 700 : 60000;
+    c->address_space = expected == OUTCOME_OUT_OF_MEMORY ? (uint64_t)4 << 30 : 0;
+    one_cell_candidate(c, r.object);
+    if (c->outcome != expected)
+        fail_msg("%s: expected %s, found %s on rank %d: %s", name, outcome_name(expected), outcome_name(c->outcome), c->rank,
+                 c->detail);
+    if (c->outcome == OUTCOME_CORRECT)
+        one_cell_quit(c);
+    else
+        assert_true(c->detail[0] != '\0');
+}
+
+static int run_readme(struct one_cell *c)
+{
+    char path[512], line[256], name[64], outcome[64];
+    int rows = 0;
+    (void)snprintf(path, sizeof(path), "%s/README", workshop.candidates);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        int end = 0;
+        if (sscanf(line, "%63[a-z0-9_] %63[a-z_]%n", name, outcome, &end) != 2 || line[end] != '\n')
+            continue;
+        assert_true(outcome_parse(outcome) >= 0);
+        run_row(c, name, (enum outcome)outcome_parse(outcome));
+        rows++;
+    }
+    (void)fclose(f);
+    return rows;
+}
+
+static void test_every_outcome(void **state)
+{
+    struct one_cell c;
+    (void)state;
+    one_cell_open(&c, PROBLEM, 2);
+    one_cell_reference(&c);
+    assert_true(run_readme(&c) >= 25);
+    one_cell_close(&c);
+}
+
+static void test_details(void **state)
+{
+    static const struct {
+        const char *name, *detail;
+    } rows[] = {
+        {"no_symbol", "no symbol pkb_solution"},
+        {"no_header", "does not include <pkb/candidate.h>"},
+        {"wrong_abi", "built against version 42"},
+        {"undefined_symbol", "no_such_function"},
+        {"returns_error", "pkb_solution returned 7 in trial 2"},
+        {"setup_error", "pkb_setup returned -5"},
+        {"exit0", "exited with code 0 in pkb_solution, trial 0"},
+        {"out_of_memory", "returned 12 in trial 0 after an allocation had been refused"},
+        {"modifies_input", "trial 0: input x was modified"},
+        {"wrong_value", "trial 0: output y: 1 of"},
+        {"wrong_shape", "trial 0: output y: expected f32"},
+        {"late_wrong", "timed iteration"},
+    };
+    struct one_cell c;
+    (void)state;
+    one_cell_open(&c, PROBLEM, 1);
+    one_cell_reference(&c);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct build_result r;
+        assert_int_equal(build(rows[i].name, &r), BUILD_OK);
+        one_cell_candidate(&c, r.object);
+        if (!strstr(c.detail, rows[i].detail))
+            fail_msg("%s: '%s' is not in '%s'", rows[i].name, rows[i].detail, c.detail);
+    }
+    one_cell_close(&c);
+}
+
+static void test_the_stage_of_a_hang(void **state)
+{
+    struct one_cell c;
+    struct build_result r;
+    (void)state;
+    assert_int_equal(build("deadlock_one_rank", &r), BUILD_OK);
+    one_cell_open(&c, PROBLEM, 2);
+    one_cell_reference(&c);
+    c.timeout_ms = 700;
+    one_cell_candidate(&c, r.object);
+    assert_string_equal(c.detail, "rank 0 in a barrier, trial 0; rank 1 in pkb_solution, trial 0");
+    one_cell_close(&c);
+}
+
+/* ---- times --------------------------------------------------------------------------------------------------------------- */
+
+static void check_times(const struct one_cell *c)
+{
+    for (int q = 0; q < c->world; q++) {
+        const json_t *ns = json_object_get(c->ranks[q].answer, "ns");
+        double samples[64], sum = 0;
+        size_t n = json_array_size(ns);
+        assert_true(n <= 64);
+        for (size_t i = 0; i < n; i++) {
+            samples[i] = json_number_value(json_array_get(ns, i));
+            sum += samples[i];
+        }
+        assert_int_equal(judge_samples(samples, (int)n, c->setting.iterations, NULL), 0);
+        assert_true(sum <= json_number_value(json_object_get(c->ranks[q].answer, "total_ns")));
+    }
+}
+
+/* A baseline that is taken again: a second reference runner that finds the inputs sealed and makes no trials. */
+static void test_times_of_the_reference(void **state)
+{
+    struct one_cell c;
+    (void)state;
+    one_cell_open(&c, PROBLEM, 2);
+    one_cell_reference(&c);
+    assert_int_equal(one_cell_start(&c, "reference", NULL), 0);
+    json_t *command = json_pack("{s:s, s:i, s:i, s:[]}", "do", "time", "warmup", 3, "iterations", c.setting.iterations, "sample");
+    if (one_cell_command(&c, command) < 0)
+        fail_msg("%s", c.detail);
+    check_times(&c);
+    one_cell_quit(&c);
+    one_cell_close(&c);
+}
+
+static void test_times_of_a_candidate(void **state)
+{
+    struct one_cell c;
+    struct build_result r;
+    (void)state;
+    assert_int_equal(build("correct", &r), BUILD_OK);
+    one_cell_open(&c, PROBLEM, 2);
+    one_cell_reference(&c);
+    one_cell_candidate(&c, r.object);
+    assert_int_equal(c.outcome, OUTCOME_CORRECT);
+    check_times(&c);
+    one_cell_quit(&c);
+    one_cell_close(&c);
+}
+
+/* Reference and bound of every problem run, and give what they gave before. */
+static void test_references_repeat_themselves(void **state)
+{
+    (void)state;
+    for (int i = 0; problem_registry[i]; i++) {
+        struct one_cell a, b;
+        one_cell_open(&a, problem_registry[i]->name, 2);
+        one_cell_open(&b, problem_registry[i]->name, 2);
+        one_cell_reference(&a);
+        one_cell_reference(&b);
+        for (int q = 0; q < 2; q++) {
+            assert_memory_equal(a.ranks[q].inputs.data, b.ranks[q].inputs.data, a.ranks[q].layout.inputs_size);
+            assert_memory_equal(a.ranks[q].expected.data, b.ranks[q].expected.data, a.ranks[q].layout.expected_size);
+        }
+        one_cell_close(&a);
+        one_cell_close(&b);
+    }
+}
+
+/* ---- commands that make no sense ------------------------------------------------------------------------------------------ */
+
+static void expect_refusal(struct one_cell *c, const char *what, const char *detail, int code)
+{
+    struct one_rank *r = &c->ranks[0];
+    struct pkb_error err;
+    json_t *message = NULL;
+    int status = -1;
+    if (lines_receive(r->lines, SOON, &message, &err) != 1)
+        fail_msg("%s: %s", what, err.text);
+    assert_string_equal(json_string_value(json_object_get(message, "failed")), "infra_error");
+    const char *text = json_string_value(json_object_get(message, "detail"));
+    if (!strstr(text, detail))
+        fail_msg("%s: '%s' is not in '%s'", what, detail, text);
+    json_decref(message);
+    assert_int_equal(process_wait(&r->process, SOON, &status, NULL), 1);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), code);
+    lines_destroy(r->lines);
+    r->lines = NULL;
+}
+
+static void test_malformed_commands(void **state)
+{
+    static const char *const rows[][2] = {
+        {"\n", "not JSON"},
+        {"hello\n", "not JSON"},
+        {"[]\n", "not a JSON object"},
+        {"{}\n", "do: missing"},
+        {"{\"do\":5}\n", "do: expected a string"},
+        {"{\"do\":\"dance\"}\n", "unknown command 'dance'"},
+        {"{\"do\":\"trials\"}\n", "trials before start"},
+        {"{\"do\":\"time\",\"warmup\":1,\"iterations\":1,\"sample\":[]}\n", "time before start"},
+        {"{\"do\":\"start\"}\n", "role: missing"},
+    };
+    struct one_cell c;
+    (void)state;
+    one_cell_open(&c, PROBLEM, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        one_cell_spawn(&c, 0, "reference");
+        assert_int_equal(pkb_write_all(lines_fd(c.ranks[0].lines), rows[i][0], strlen(rows[i][0])), 0);
+        expect_refusal(&c, rows[i][0], rows[i][1], 2);
+    }
+    one_cell_close(&c);
+}
+
+static void test_spoilt_starts(void **state)
+{
+    static const struct {
+        const char *key, *value, *detail; /* value NULL: removed */
+        int code;
+    } rows[] = {
+        {"role", "\"judge\"", "neither reference nor candidate", 2},
+        {"role", "\"candidate\"", "object: missing", 2},
+        {"rank", "1", "rank", 2},
+        {"rank", "-1", "rank", 2},
+        {"rank", "0.5", "rank", 2},
+        {"world", "0", "world", 2},
+        {"world", "2", "world", 2},
+        {"world", "1000000000", "world", 2},
+        {"node_of_rank", "[]", "node_of_rank", 2},
+        {"node_of_rank", "[7]", "node_of_rank", 2},
+        {"node_of_rank", "[null]", "node_of_rank", 2},
+        {"setting", NULL, "setting", 2},
+        {"setting", "{}", "setting", 2},
+        {"samples", "-1", "samples", 2},
+        {"timed_sets", "0", "timed_sets", 2},
+        {"timed_sets", "9000", "bytes, ", 1}, /* the agent's segment is smaller */
+        {"shm_prefix", "7", "shm_prefix", 2},
+        {"backend", "\"abacus\"", "abacus", 1},
+        {"backend", "\"../../evil\"", "evil", 1},
+    };
+    struct one_cell c;
+    (void)state;
+    one_cell_open(&c, PROBLEM, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *message = one_cell_start_message(&c, 0, "reference", NULL);
+        json_t *value = rows[i].value ? json_loads(rows[i].value, JSON_DECODE_ANY, NULL) : NULL;
+        assert_int_equal(value ? json_object_set_new(message, rows[i].key, value) : json_object_del(message, rows[i].key), 0);
+        one_cell_spawn(&c, 0, "reference");
+        assert_int_equal(lines_send(c.ranks[0].lines, message, SOON, NULL), 0);
+        json_decref(message);
+        expect_refusal(&c, rows[i].key, rows[i].detail, rows[i].code);
+    }
+    one_cell_close(&c);
+}
+
+static void test_spoilt_times(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"do\":\"time\"}", "warmup: missing"},
+        {"{\"do\":\"time\",\"warmup\":-1,\"iterations\":1,\"sample\":[]}", "warmup"},
+        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":99999999,\"sample\":[]}", "iterations"},
+        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[5]}", "entry 0 is not an iteration"},
+        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[-1]}", "entry 0"},
+        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[1,\"x\"]}", "entry 1"},
+        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[1,1]}", "named twice"},
+        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[0,1,2,3]}", "at most 3"},
+        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5}", "sample: missing"},
+    };
+    struct one_cell c;
+    struct build_result r;
+    (void)state;
+    assert_int_equal(build("correct", &r), BUILD_OK);
+    one_cell_open(&c, PROBLEM, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(one_cell_start(&c, "candidate", r.object), 0);
+        json_t *message = json_loads(rows[i][0], 0, NULL);
+        assert_int_equal(lines_send(c.ranks[0].lines, message, SOON, NULL), 0);
+        json_decref(message);
+        json_decref(c.ranks[0].answer);
+        c.ranks[0].answer = NULL;
+        expect_refusal(&c, rows[i][0], rows[i][1], 2);
+    }
+    one_cell_close(&c);
+}
+
+/* Answers a runner's first exchange with something else than every rank's blob. */
+static void test_spoilt_exchanges(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{}", "all: missing"},
+        {"{\"all\":[]}", "all: 0 blobs"},
+        {"{\"all\":[\"00\", 5]}", "rank 0"},
+        {"{\"all\":[\"zz\", \"zz\"]}", "rank 0"},
+    };
+    struct one_cell c;
+    (void)state;
+    one_cell_open(&c, PROBLEM, 2);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *start = one_cell_start_message(&c, 0, "reference", NULL), *asked = NULL;
+        json_t *answer = json_loads(rows[i][0], 0, NULL);
+        one_cell_spawn(&c, 0, "reference");
+        assert_int_equal(lines_send(c.ranks[0].lines, start, SOON, NULL), 0);
+        assert_int_equal(lines_receive(c.ranks[0].lines, SOON, &asked, NULL), 1);
+        assert_non_null(json_object_get(asked, "exchange"));
+        assert_int_equal(lines_send(c.ranks[0].lines, answer, SOON, NULL), 0);
+        json_decref(start);
+        json_decref(asked);
+        json_decref(answer);
+        expect_refusal(&c, rows[i][0], rows[i][1], 1);
+    }
+    one_cell_close(&c);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------------- */
+
+static void test_ends_with_its_agent(void **state)
+{
+    struct one_cell c;
+    int status = -1;
+    (void)state;
+    one_cell_open(&c, PROBLEM, 1);
+    assert_int_equal(one_cell_start(&c, "reference", NULL), 0);
+    lines_destroy(c.ranks[0].lines);
+    c.ranks[0].lines = NULL;
+    assert_int_equal(process_wait(&c.ranks[0].process, SOON, &status, NULL), 1);
+    assert_true(WIFEXITED(status));
+    one_cell_close(&c);
+}
+
+static int run_by_hand(const char *option, char text[2000])
+{
+    char *path = pkb_path(PKB_PATH_LIBEXEC, "pkb-runner", NULL);
+    const char *argv[] = {path, option, NULL};
+    int fd = memfd_create("output", MFD_CLOEXEC), status = -1;
+    const struct process_spec spec = {.argv = argv, .stdin_fd = -1, .stdout_fd = fd, .stderr_fd = fd};
+    assert_int_equal(process_run(&spec, SOON, &status, NULL), 0);
+    ssize_t n = pread(fd, text, 1999, 0);
+    text[n > 0 ? n : 0] = '\0';
+    (void)close(fd);
+    free(path);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_by_hand(void **state)
+{
+    char text[2000];
+    (void)state;
+    assert_int_equal(run_by_hand(NULL, text), 2);
+    assert_non_null(strstr(text, "started by pkb-agent"));
+    assert_int_equal(run_by_hand("--version", text), 0);
+    assert_non_null(strstr(text, "pkb-runner "));
+    assert_int_equal(run_by_hand("--help", text), 0);
+    assert_int_not_equal(run_by_hand("--no-such-option", text), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_malformed_commands),
+        cmocka_unit_test(test_spoilt_starts),
+        cmocka_unit_test(test_spoilt_exchanges),
+        cmocka_unit_test(test_spoilt_times),
+        cmocka_unit_test(test_ends_with_its_agent),
+        cmocka_unit_test(test_times_of_the_reference),
+        cmocka_unit_test(test_times_of_a_candidate),
+        cmocka_unit_test(test_details),
+        cmocka_unit_test(test_the_stage_of_a_hang),
+        cmocka_unit_test(test_every_outcome),
+        cmocka_unit_test(test_references_repeat_themselves),
+    };
+    return cmocka_run_group_tests_name("runner", tests, open_workshop, close_workshop);
+}
