@@ -30,7 +30,7 @@ struct rounds {
     bool submitted;   /* by this agent in it */
     bool interrupted; /* an INTERRUPT of it is to be reported */
     bool replied;     /* hub: a REPLY is to be reported */
-    int lost_rank;
+    int lost_rank, lost_code;
     bool over;
     struct round_entry *entries;
 
@@ -169,16 +169,23 @@ void rounds_destroy(struct rounds *r)
 /* ---- the end of the world -------------------------------------------------------------------------------------------- */
 
 /* The hub tells everybody which agent was lost. */
-static int hub_lose(struct rounds *r, int rank, const char *why, struct pkb_error *err)
+static int hub_lose_with(struct rounds *r, int rank, int code, const char *why, struct pkb_error *err)
 {
-    uint8_t number[4];
-    frames_put32(number, (uint32_t)rank);
+    uint8_t numbers[8];
+    frames_put32(numbers, (uint32_t)rank);
+    frames_put32(numbers + 4, (uint32_t)code);
     r->over = true;
     r->lost_rank = rank;
+    r->lost_code = code;
     for (int i = 1; i < r->world; i++)
         if (i != rank)
-            (void)frames_send(r->members[i], FRAME_LOST, r->number, number, sizeof(number), why, strlen(why), NULL);
+            (void)frames_send(r->members[i], FRAME_LOST, r->number, numbers, sizeof(numbers), why, strlen(why), NULL);
     return pkb_error_set(err, "lost the agent of rank %d: %s", rank, why);
+}
+
+static int hub_lose(struct rounds *r, int rank, const char *why, struct pkb_error *err)
+{
+    return hub_lose_with(r, rank, 0, why, err);
 }
 
 static int member_lose(struct rounds *r, const char *why, struct pkb_error *err)
@@ -197,21 +204,27 @@ static void copy_text(char *text, size_t size, const uint8_t *data, size_t n)
     text[used] = '\0';
 }
 
-void rounds_leave(struct rounds *r, const char *why)
+void rounds_leave(struct rounds *r, int code, const char *why)
 {
-    struct pkb_error ignored;
+    uint8_t number[4];
     if (r->over)
         return;
+    frames_put32(number, (uint32_t)code);
     if (r->hub)
-        (void)frames_send(r->hub, FRAME_BYE, r->number, why, strlen(why), NULL, 0, NULL);
+        (void)frames_send(r->hub, FRAME_BYE, r->number, number, sizeof(number), why, strlen(why), NULL);
     else
-        (void)hub_lose(r, 0, why, &ignored);
+        (void)hub_lose_with(r, 0, code, why, NULL);
     r->over = true;
 }
 
 int rounds_lost_rank(const struct rounds *r)
 {
     return r->lost_rank;
+}
+
+int rounds_lost_code(const struct rounds *r)
+{
+    return r->lost_code;
 }
 
 /* ---- replies --------------------------------------------------------------------------------------------------------- */
@@ -332,9 +345,9 @@ static int hub_store(struct rounds *r, int rank, uint32_t kind, const void *data
 static int hub_frame(struct rounds *r, int rank, const struct frame *frame, struct pkb_error *err)
 {
     char text[MAX_TEXT];
-    if (frame->type == FRAME_BYE) {
-        copy_text(text, sizeof(text), frame->data, frame->size);
-        return hub_lose(r, rank, text, err);
+    if (frame->type == FRAME_BYE && frame->size >= 4) {
+        copy_text(text, sizeof(text), frame->data + 4, frame->size - 4);
+        return hub_lose_with(r, rank, (int)frames_get32(frame->data), text, err);
     }
     if (frame->type != FRAME_SUBMIT || frame->size < 4 || frame->round > r->number)
         return hub_lose(r, rank, "sent something that is not part of the protocol", err);
@@ -398,13 +411,14 @@ static int member_lost_frame(struct rounds *r, const struct frame *frame, struct
     char text[MAX_TEXT];
     r->over = true;
     r->lost_rank = (int)frames_get32(frame->data);
-    copy_text(text, sizeof(text), frame->data + 4, frame->size - 4);
+    r->lost_code = (int)frames_get32(frame->data + 4);
+    copy_text(text, sizeof(text), frame->data + 8, frame->size - 8);
     return pkb_error_set(err, "lost the agent of rank %d: %s", r->lost_rank, text);
 }
 
 static int member_frame(struct rounds *r, const struct frame *frame, struct pkb_error *err)
 {
-    if (frame->type == FRAME_LOST && frame->size >= 4)
+    if (frame->type == FRAME_LOST && frame->size >= 8)
         return member_lost_frame(r, frame, err);
     if (frame->type == FRAME_INTERRUPT && frame->round == r->number) {
         r->interrupted = !r->submitted;

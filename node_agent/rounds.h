@@ -77,10 +77,11 @@ int rounds_wait(struct rounds *r, int timeout_ms, struct pkb_error *err);
 /* What a rank submitted in the round that has just been answered; valid until the next rounds_submit or rounds_progress. */
 const struct round_entry *rounds_entry(const struct rounds *r, int rank);
 
-/* Tells the others that this agent stops, and why; the world is then over for all. */
-void rounds_leave(struct rounds *r, const char *why);
+/* Tells the others that this agent stops, why, and with which code (above 0); the world is then over for all. */
+void rounds_leave(struct rounds *r, int code, const char *why);
 
-/* Rank of the agent that was lost, -1: none. */
+/* Rank of the agent that was lost, -1: none; and the code that it left with, 0: it did not say. */
 int rounds_lost_rank(const struct rounds *r);
+int rounds_lost_code(const struct rounds *r);
 
 #endif

@@ -18,8 +18,8 @@ enum frame_type {
     FRAME_SUBMIT,    /* kind, data */
     FRAME_REPLY,     /* per rank: kind, arrival, size, data */
     FRAME_INTERRUPT, /* somebody submitted an EXIT in this round */
-    FRAME_LOST,      /* rank, text: the world is broken */
-    FRAME_BYE,       /* text: this member stops, and why */
+    FRAME_LOST,      /* rank, code, text: the world is broken */
+    FRAME_BYE,       /* code, text: this member stops, and why */
 };
 
 /* Listens on a free port, of the loopback interface alone or of all. Returns the descriptor, or -1. */

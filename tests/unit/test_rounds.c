@@ -229,12 +229,12 @@ static int rank_1_leaves(struct rounds *r, int rank)
 {
     struct pkb_error err;
     if (rank == 1) {
-        rounds_leave(r, "no space\nleft");
+        rounds_leave(r, 8, "no space\nleft");
         return 5;
     }
     if (rounds_submit(r, ROUND_DONE, NULL, 0, &err) < 0)
         return strstr(err.text, "no space?left") ? 5 : 1;
-    return rounds_wait(r, WAIT_MS, &err) == -1 && strstr(err.text, "rank 1: no space?left") ? 5 : 2;
+    return rounds_wait(r, WAIT_MS, &err) == -1 && strstr(err.text, "rank 1: no space?left") && rounds_lost_code(r) == 8 ? 5 : 2;
 }
 
 static void a_leaving_member_says_why(void **state)
