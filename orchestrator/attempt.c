@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "orchestrator/exit.h"
+#include "node_agent/agent.h"
+#include "orchestrator/local/world.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
@@ -194,11 +195,17 @@ static void last_line(const char *log_dir, const char *name, char *text, size_t 
     free(path);
 }
 
+static bool is_hopeless(int code)
+{
+    return code == WORLD_EXIT_NO_COMMAND || code == WORLD_EXIT_FAILED || code == AGENT_EXIT_USAGE || code == AGENT_EXIT_STORAGE;
+}
+
 static void explain(const char *log_dir, int status, struct attempt_result *result)
 {
     char launcher[256], agent[256], how[128];
     result->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     result->text[0] = '\0';
+    result->hopeless = is_hopeless(result->code);
     if (result->code == 0)
         return;
     last_line(log_dir, "launch.log", launcher, sizeof(launcher));

@@ -21,6 +21,7 @@ struct attempt {
 
 struct attempt_result {
     int code;       /* of the launcher: 0, an agent's, or 128 + signal */
+    bool hopeless;  /* another attempt would end in the same way: no agent, disk full */
     bool stopped;   /* by a signal to us */
     char text[600]; /* for code != 0: what happened and where to read more */
 };

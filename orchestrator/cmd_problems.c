@@ -65,21 +65,6 @@ static int check_family(const char *family, struct pkb_error *err)
                          near ? near : "", near ? "'?" : "");
 }
 
-static const struct problem *find(const char *name, struct pkb_error *err)
-{
-    const char *names[MAX_PROBLEMS];
-    size_t n = 0;
-    const struct problem *p = problem_by_name(name);
-    if (p)
-        return p;
-    for (const struct problem *const *q = problem_registry; *q && n < MAX_PROBLEMS; q++)
-        names[n++] = (*q)->name;
-    const char *near = pkb_suggest(name, names, n);
-    pkb_error_set(err, "there is no problem '%s'%s%s%s", name, near ? "; did you mean '" : "; 'pkb problems' lists them",
-                  near ? near : "", near ? "'?" : "");
-    return NULL;
-}
-
 static void list_text(const char *family)
 {
     const char *last = "";
@@ -121,7 +106,7 @@ static int list(const struct choice *c, struct pkb_error *err)
 
 static int show(const struct choice *c, struct pkb_error *err)
 {
-    const struct problem *p = find(c->words[1], err);
+    const struct problem *p = problem_find(c->words[1], err);
     if (!p)
         return command_fail(PKB_EXIT_USAGE, err);
     int rc = c->json ? problem_text_show_json(p, c->gpus, err) : problem_text_show(p, c->gpus, err);

@@ -11,6 +11,7 @@
 #include "util/clock.h"
 
 #define LINE_NS (10LL * 1000000000) /* between plain lines */
+#define STEP_NS (2LL * 1000000000)  /* between plain lines that bring another tenth */
 #define FRAME_NS (100LL * 1000000)  /* between updates of a terminal's line */
 #define DEFAULT_COLUMNS 80
 
@@ -61,6 +62,7 @@ void display_start(struct display *d, uint64_t done)
     d->first = done;
     d->shown = d->started;
     d->shown_tenths = 0;
+    d->shown_done = UINT64_MAX;
 }
 
 void display_duration(double seconds, char *text, unsigned long size)
@@ -106,14 +108,16 @@ static bool is_due(struct display *d, uint64_t done, uint64_t total)
 {
     int64_t now = pkb_now_ns();
     uint64_t tenths = total ? (uint64_t)(10.0 * (double)done / (double)total) : 10;
-    bool due = done >= total;
+    int64_t since = now - d->shown;
+    bool due = done >= total && d->shown_done != done;
     if (d->terminal)
-        due = due || now - d->shown >= FRAME_NS;
+        due = due || since >= FRAME_NS;
     else
-        due = due || now - d->shown >= LINE_NS || tenths > d->shown_tenths;
+        due = due || (done < total && since >= LINE_NS) || (done < total && since >= STEP_NS && tenths > d->shown_tenths);
     if (due) {
         d->shown = now;
         d->shown_tenths = tenths;
+        d->shown_done = done;
     }
     return due;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command says on standard error while it works: on a terminal one line that is rewritten, elsewhere plain lines, at most one
- * every 10 seconds or 10 per cent. Colours only on a terminal and without NO_COLOR. */
+/* What a command says on standard error while it works: on a terminal one line that is rewritten, elsewhere plain lines, one
+ * every 10 seconds, or for every 10 per cent that take 2 seconds or more. Colours only on a terminal and without NO_COLOR. */
 #ifndef PKB_ORCHESTRATOR_DISPLAY_H
 #define PKB_ORCHESTRATOR_DISPLAY_H
 
@@ -14,6 +14,7 @@ struct display {
     uint64_t first;        /* how much was done then */
     int64_t shown;         /* last time, ns */
     uint64_t shown_tenths; /* last share, of ten */
+    uint64_t shown_done;   /* last number */
 };
 
 void display_init(struct display *d, bool quiet);

@@ -11,10 +11,28 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/paths.h"
+#include "util/suggest.h"
 
 #define MAX_SOURCE (1 << 20)
 
 static const char *const shape_names[] = {[SHAPE_PAPER] = "paper", [SHAPE_TINY] = "tiny"};
+
+#define MAX_PROBLEMS 256
+
+const struct problem *problem_find(const char *name, struct pkb_error *err)
+{
+    const char *names[MAX_PROBLEMS];
+    size_t n = 0;
+    const struct problem *p = problem_by_name(name);
+    if (p)
+        return p;
+    for (const struct problem *const *q = problem_registry; *q && n < MAX_PROBLEMS; q++)
+        names[n++] = (*q)->name;
+    const char *near = pkb_suggest(name, names, n);
+    pkb_error_set(err, "there is no problem '%s'%s%s%s", name, near ? "; did you mean '" : "; 'pkb problems' lists them",
+                  near ? near : "", near ? "'?" : "");
+    return NULL;
+}
 
 /* One problem instance: rank 0 at a world size, bf16. */
 struct instance {

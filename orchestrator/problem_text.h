@@ -7,6 +7,9 @@
 
 #include "problems/problem.h"
 
+/* problem_by_name, with an error that suggests what may have been meant. */
+const struct problem *problem_find(const char *name, struct pkb_error *err);
+
 /* {"id", "name", "family", "origin", "summary", "worlds"}; NULL when memory runs out. */
 json_t *problem_text_brief(const struct problem *p);
 

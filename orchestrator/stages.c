@@ -145,8 +145,10 @@ static uint64_t open_cells(const struct engine *e, const struct plan_shard *s)
     return n;
 }
 
-/* One attempt; *progress: it brought a result. */
-static int try_shard(struct engine *e, const struct plan_shard *s, int *number, bool *progress, struct pkb_error *err)
+enum trial { TRIAL_PROGRESS, TRIAL_IDLE, TRIAL_HOPELESS };
+
+/* One attempt: whether it brought a result. */
+static int try_shard(struct engine *e, const struct plan_shard *s, int *number, enum trial *trial, struct pkb_error *err)
 {
     struct attempt a = {e->run, s, 0, e->progress, &e->stop, &e->display};
     struct attempt_result result;
@@ -158,7 +160,7 @@ static int try_shard(struct engine *e, const struct plan_shard *s, int *number, 
     *number = a.number;
     if (attempt_run(&a, &result, err) < 0)
         return pkb_error_prefix(err, "shard %d", s->id);
-    *progress = open_cells(e, s) < before;
+    *trial = open_cells(e, s) < before ? TRIAL_PROGRESS : result.hopeless ? TRIAL_HOPELESS : TRIAL_IDLE;
     if (result.code != 0 && !result.stopped)
         display_warn(&e->display, "shard %d, attempt %d: %s (logs: %s/logs/shard-%06d.%03d)", s->id, a.number, result.text,
                      e->run->path, s->id, a.number);
@@ -166,33 +168,33 @@ static int try_shard(struct engine *e, const struct plan_shard *s, int *number, 
 }
 
 /* Until all that can be run has a result, or attempts bring none. */
-static int work_on_shard(struct engine *e, const struct plan_shard *s, struct pkb_error *err)
+static int work_on_shard(struct engine *e, const struct plan_shard *s, bool *hopeless, struct pkb_error *err)
 {
     int idle = 0, number = 0;
-    while (open_cells(e, s) > 0 && idle < ENGINE_MAX_IDLE) {
-        bool progress = false;
-        if (try_shard(e, s, &number, &progress, err) < 0)
+    while (open_cells(e, s) > 0 && idle < ENGINE_MAX_IDLE && !*hopeless) {
+        enum trial trial;
+        if (try_shard(e, s, &number, &trial, err) < 0)
             return -1;
         if (stop_asked(&e->stop))
             return 0;
-        idle = progress ? 0 : idle + 1;
+        idle = trial == TRIAL_PROGRESS ? 0 : idle + 1;
+        *hopeless = trial == TRIAL_HOPELESS;
     }
-    if (open_cells(e, s) > 0) {
-        e->shards_left++;
-        display_warn(&e->display, "shard %d is left: %d attempts in a row brought no result", s->id, ENGINE_MAX_IDLE);
-    }
+    if (open_cells(e, s) == 0)
+        return 0;
+    e->shards_left++;
+    if (!*hopeless)
+        display_warn(&e->display, "shard %d is left: %d attempts in a row brought no result", s->id, idle);
     return 0;
 }
 
 int engine_evaluate(struct engine *e, struct pkb_error *err)
 {
+    bool hopeless = false;
     display_start(&e->display, e->progress->final);
-    for (size_t i = 0; i < e->plan->n_shards; i++) {
-        if (work_on_shard(e, &e->plan->shards[i], err) < 0)
+    for (size_t i = 0; i < e->plan->n_shards && !stop_asked(&e->stop); i++)
+        if (work_on_shard(e, &e->plan->shards[i], &hopeless, err) < 0)
             return -1;
-        if (stop_asked(&e->stop))
-            break;
-    }
     display_end(&e->display);
     return 0;
 }
