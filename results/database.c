@@ -17,7 +17,8 @@ static int open_with(struct database *db, const char *path, int flags, struct pk
     db->path = strdup(path);
     if (!db->path)
         return pkb_error_set(err, "%s: out of memory", path);
-    if (sqlite3_open_v2(path, &db->handle, flags, NULL) == SQLITE_OK)
+    /* One thread at a time uses a database. */
+    if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK)
         return 0;
     (void)database_error(db, err);
     database_close(db);
