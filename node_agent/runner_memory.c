@@ -109,4 +109,14 @@ void *mmap64(void *address, size_t size, int protection, int flags, int fd, off_
     return mmap(address, size, protection, flags, fd, offset);
 }
 
+#elif PKB_SANITIZERS
+
+/* Crashes and exits of a candidate must stay what they are. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "handle_segv=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0:handle_abort=0:allocator_may_return_null=1:detect_"
+           "leaks=0";
+}
+
 #endif

@@ -306,7 +306,7 @@ void one_cell_quit(struct one_cell *c)
 void one_cell_reference(struct one_cell *c)
 {
     if (one_cell_start(c, "reference", NULL) < 0 || one_cell_command(c, json_pack("{s:s}", "do", "trials")) < 0)
-        fail_msg("reference: rank %d: %s", c->rank, c->detail);
+        fail_msg("reference of %s: rank %d: %s", c->setting.problem->name, c->rank, c->detail);
     one_cell_quit(c);
     for (int q = 0; q < c->world; q++)
         assert_int_equal(segment_seal(&c->ranks[q].inputs, NULL), 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pkb-runner itself, as its agent would use it: the reference, the candidates of tests/candidates with the outcomes that its README
  * lists, and commands that make no sense. */
+#include "config.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,6 +67,8 @@ static enum build_status build(const char *name, struct build_result *r)
 static void run_row(struct one_cell *c, const char *name, enum outcome expected)
 {
     struct build_result r;
+    if (PKB_SANITIZERS && expected == OUTCOME_OUT_OF_MEMORY)
+        return; /* the sanitizers' own allocator is in the way, and needs more address space than any limit */
     if (build(name, &r) == BUILD_COMPILE_ERROR) {
         assert_int_equal(expected, OUTCOME_COMPILE_ERROR);
         return;
@@ -134,6 +138,8 @@ static void test_details(void **state)
     one_cell_reference(&c);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct build_result r;
+        if (PKB_SANITIZERS && strcmp(rows[i].name, "out_of_memory") == 0)
+            continue;
         assert_int_equal(build(rows[i].name, &r), BUILD_OK);
         one_cell_candidate(&c, r.object);
         if (!strstr(c.detail, rows[i].detail))
