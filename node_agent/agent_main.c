@@ -149,7 +149,7 @@ static int open_supervisor(struct agent *a, struct pkb_error *err)
 {
     char *program = pkb_path(PKB_PATH_LIBEXEC, "pkb-runner", err);
     if (program)
-        a->supervisor = supervisor_create(program, err);
+        a->supervisor = supervisor_create(program, a->world->shm_prefix, err);
     free(program);
     return a->supervisor ? 0 : -1;
 }

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "node_agent/leftovers.h"
 #include "node_agent/protocol.h"
 #include "util/json.h"
 
@@ -51,6 +52,7 @@ int card_make(struct card *c, const char *build_id, int port, struct pkb_error *
 {
     *c = (struct card){.pid = getpid(), .port = port};
     (void)snprintf(c->build, sizeof(c->build), "%s", build_id);
+    leftovers_prefix(c->shm_prefix, sizeof(c->shm_prefix));
     if (gethostname(c->host, sizeof(c->host) - 1) < 0)
         return pkb_error_errno(err, "gethostname");
     if (port == 0)
@@ -67,8 +69,8 @@ char *card_encode(const struct card *c, struct pkb_error *err)
     json_t *list = json_array(), *cookie = protocol_hex_encode(c->cookie, sizeof(c->cookie));
     for (int i = 0; i < c->n_addresses; i++)
         (void)json_array_append_new(list, json_string(c->addresses[i]));
-    json_t *value = json_pack("{s:s, s:s, s:I, s:i, s:o, s:o}", "host", c->host, "build", c->build, "pid", (json_int_t)c->pid,
-                              "port", c->port, "cookie", cookie, "addresses", list);
+    json_t *value = json_pack("{s:s, s:s, s:s, s:I, s:i, s:o, s:o}", "host", c->host, "build", c->build, "shm", c->shm_prefix,
+                              "pid", (json_int_t)c->pid, "port", c->port, "cookie", cookie, "addresses", list);
     char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
     json_decref(value);
     if (!text)
@@ -120,7 +122,8 @@ static int decode(const json_t *object, struct card *c, struct pkb_error *err)
 {
     int64_t port;
     if (copy_text(object, "host", c->host, sizeof(c->host), err) < 0 ||
-        copy_text(object, "build", c->build, sizeof(c->build), err) < 0)
+        copy_text(object, "build", c->build, sizeof(c->build), err) < 0 ||
+        copy_text(object, "shm", c->shm_prefix, sizeof(c->shm_prefix), err) < 0)
         return -1;
     if (pkb_json_int(object, "pid", 1, INT64_MAX, &c->pid, err) < 0 || pkb_json_int(object, "port", 0, 65535, &port, err) < 0)
         return -1;

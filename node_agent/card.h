@@ -15,7 +15,8 @@ struct card {
     char host[256];
     char build[128];
     int64_t pid;
-    int port; /* 0: does not listen */
+    char shm_prefix[64]; /* node_agent/leftovers.h */
+    int port;            /* 0: does not listen */
     uint8_t cookie[STAR_COOKIE];
     int n_addresses;
     char addresses[CARD_ADDRESSES][64]; /* numeric */

@@ -51,7 +51,10 @@ static int start_runner(struct run *r, struct pkb_error *err)
     (void)snprintf(title, sizeof(title), "cell %llu: %s/%s/%d, rank %d",
                    (unsigned long long)(r->a->plan->first_cell + r->task->cell), c->model, c->problem->name, c->sample,
                    r->a->world->rank);
-    struct runner_spec spec = {.title = title, .log_path = r->a->log_path, .inputs = r->reference->inputs.fd};
+    struct runner_spec spec = {.title = title,
+                               .log_path = r->a->log_path,
+                               .number = rounds_number(r->a->world->rounds),
+                               .inputs = r->reference->inputs.fd};
     if (segment_create("pkb-results", r->reference->layout.slots_size, &r->slots, err) < 0)
         return -1;
     spec.results = r->slots.fd;

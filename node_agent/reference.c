@@ -57,7 +57,11 @@ static int start_runner(struct agent *a, struct reference *r, struct pkb_error *
 {
     char title[256];
     (void)snprintf(title, sizeof(title), "reference of %s, rank %d", r->setting->problem->name, a->world->rank);
-    struct runner_spec spec = {.title = title, .log_path = a->log_path, .inputs = r->inputs.fd, .results = r->expected.fd};
+    struct runner_spec spec = {.title = title,
+                               .log_path = a->log_path,
+                               .number = rounds_number(a->world->rounds),
+                               .inputs = r->inputs.fd,
+                               .results = r->expected.fd};
     r->runner = runner_start(a->supervisor, &spec, err);
     return r->runner ? 0 : -1;
 }

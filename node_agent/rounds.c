@@ -483,6 +483,11 @@ int rounds_submit(struct rounds *r, enum round_kind kind, const void *data, size
     return 0;
 }
 
+uint64_t rounds_number(const struct rounds *r)
+{
+    return r->number;
+}
+
 bool rounds_submitted(const struct rounds *r)
 {
     return r->submitted;

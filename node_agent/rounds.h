@@ -61,6 +61,9 @@ size_t rounds_hub_limit(int world);
 /* Submits in the current round. A second submission in a round must be an EXIT. */
 int rounds_submit(struct rounds *r, enum round_kind kind, const void *data, size_t size, struct pkb_error *err);
 
+/* The current round's number; the same on all agents between two rounds. */
+uint64_t rounds_number(const struct rounds *r);
+
 /* Whether this agent has submitted in the current round. */
 bool rounds_submitted(const struct rounds *r);
 

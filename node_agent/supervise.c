@@ -25,7 +25,6 @@ struct supervisor {
     char *program;
     char **environment;
     char prefix[64];
-    unsigned count;
     struct runner *runners[MAX_RUNNERS];
 };
 
@@ -90,7 +89,7 @@ static char **make_environment(struct pkb_error *err)
 
 /* ---- supervisor ------------------------------------------------------------------------------------------------------ */
 
-struct supervisor *supervisor_create(const char *program, struct pkb_error *err)
+struct supervisor *supervisor_create(const char *program, const char *shm_prefix, struct pkb_error *err)
 {
     struct supervisor *s = calloc(1, sizeof(*s));
     if (!s) {
@@ -103,7 +102,7 @@ struct supervisor *supervisor_create(const char *program, struct pkb_error *err)
         supervisor_destroy(s);
         return NULL;
     }
-    leftovers_prefix(s->prefix, sizeof(s->prefix));
+    (void)snprintf(s->prefix, sizeof(s->prefix), "%s", shm_prefix);
     leftovers_unlink_orphans();
     return s;
 }
@@ -190,7 +189,7 @@ struct runner *runner_start(struct supervisor *s, const struct runner_spec *spec
     r->process = PROCESS_NONE;
     r->status_page = SEGMENT_NONE;
     r->log_fd = -1;
-    (void)snprintf(r->shm_prefix, sizeof(r->shm_prefix), "%s.%u.", s->prefix, s->count++);
+    (void)snprintf(r->shm_prefix, sizeof(r->shm_prefix), "%s.%llu.", s->prefix, (unsigned long long)spec->number);
     r->log = runlog_create(spec->log_path, spec->title, err);
     if (!r->log || enlist(s, r, err) < 0 ||
         segment_create("pkb-status", sizeof(struct runner_status), &r->status_page, err) < 0 ||

@@ -22,14 +22,15 @@
 /* What all runners of an agent have in common. */
 struct supervisor;
 
-/* `program` is the runner's path. Adopts orphans (node_agent/leftovers.h), and removes what killed agents left in shared memory. */
-struct supervisor *supervisor_create(const char *program, struct pkb_error *err);
+/* `program` is the runner's path, `shm_prefix` what the ranks of this node have in common. Adopts orphans (node_agent/leftovers.h), and removes what killed agents left in shared memory. */
+struct supervisor *supervisor_create(const char *program, const char *shm_prefix, struct pkb_error *err);
 /* NULL-safe. All its runners must be destroyed before. */
 void supervisor_destroy(struct supervisor *s);
 
 struct runner_spec {
     const char *title;      /* for the log: "cell 12 direct/01_allreduce/1, rank 0" */
     const char *log_path;   /* appended to */
+    uint64_t number;        /* the same on all ranks, another for each runner */
     int inputs, results;    /* descriptors of the shared memory; stay the caller's */
     uint64_t address_space; /* bytes; 0: unlimited */
 };

@@ -63,9 +63,14 @@ static int place(struct agent_world *w, const struct card *cards, struct pkb_err
         if (!w->hosts[i])
             return pkb_error_errno(err, "world");
     }
-    for (int i = 0; i < w->rank; i++)
-        if (w->node_of_rank[i] == w->node_of_rank[w->rank])
-            w->local_rank++;
+    int leader = w->rank; /* the lowest rank of this node gives the names */
+    for (int i = w->rank - 1; i >= 0; i--) {
+        if (w->node_of_rank[i] != w->node_of_rank[w->rank])
+            continue;
+        w->local_rank++;
+        leader = i;
+    }
+    memcpy(w->shm_prefix, cards[leader].shm_prefix, sizeof(w->shm_prefix));
     return 0;
 }
 

@@ -8,10 +8,11 @@
 
 struct agent_world {
     int rank, world;
-    int nodes;         /* different host names */
-    int *node_of_rank; /* numbered in the order of the ranks */
-    char **hosts;      /* host name of every rank */
-    int local_rank;    /* among the ranks of this node */
+    int nodes;           /* different host names */
+    int *node_of_rank;   /* numbered in the order of the ranks */
+    char **hosts;        /* host name of every rank */
+    int local_rank;      /* among the ranks of this node */
+    char shm_prefix[64]; /* of shared memory names of this world on this node: node_agent/leftovers.h */
     struct rounds *rounds;
 };
 

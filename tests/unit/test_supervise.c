@@ -77,7 +77,7 @@ static void start(struct fixture *f, const char *mode)
     (void)snprintf(f->prefix, sizeof(f->prefix), "%s.0.", prefix);
     assert_int_equal(setenv("PKB_HOSTILE", mode, 1), 0);
     assert_int_equal(setenv("PKB_HOSTILE_PREFIX", f->prefix, 1), 0);
-    f->supervisor = supervisor_create(HOSTILE, &err);
+    f->supervisor = supervisor_create(HOSTILE, prefix, &err);
     assert_non_null(f->supervisor);
     f->runner = runner_start(f->supervisor, &spec, &err);
     if (!f->runner)
@@ -289,7 +289,7 @@ static void a_program_that_is_not_there(void **state)
     struct pkb_error err;
     struct runner_spec spec = {.title = "x", .log_path = f->log_path, .inputs = f->memory.fd, .results = f->memory.fd};
     (void)snprintf(f->prefix, sizeof(f->prefix), "/pkb.none");
-    f->supervisor = supervisor_create("/no/such/runner", &err);
+    f->supervisor = supervisor_create("/no/such/runner", "/pkb.none", &err);
     assert_non_null(f->supervisor);
     assert_null(runner_start(f->supervisor, &spec, &err));
     assert_non_null(strstr(err.text, "/no/such/runner"));
