@@ -135,6 +135,8 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
 
 static pkb_tensor *logits(const struct problem_call *c, const pkb_tensor *texts)
 {
+    if (!texts) /* something before has failed */
+        return NULL;
     int64_t rows = texts->shape[0];
     pkb_tensor *l = rt_new(c->rt, PKB_F32, RT_SHAPE(rows, rows));
     rt_matmul(c->rt, l, &c->in[IMAGES], false, texts, true);
@@ -157,12 +159,15 @@ static void add_negatives(const struct problem_call *c, pkb_tensor *loss, const 
 static pkb_tensor *own_block(const struct problem_call *c)
 {
     pkb_tensor *l = logits(c, &c->in[TEXTS]);
-    pkb_tensor *positives = rt_new(c->rt, PKB_F64, RT_SHAPE(l->shape[0]));
+    int64_t rows = c->in[TEXTS].shape[0];
+    pkb_tensor *diagonal = rt_new(c->rt, PKB_F32, RT_SHAPE(rows));
+    pkb_tensor *positives = rt_new(c->rt, PKB_F64, RT_SHAPE(rows));
     pkb_tensor *sum = rt_new(c->rt, PKB_F64, RT_SCALAR);
     pkb_tensor *loss = rt_new(c->rt, PKB_F64, RT_SCALAR);
     rt_fill(c->rt, loss, 0);
     add_negatives(c, loss, l);
-    rt_diagonal(c->rt, positives, l);
+    rt_diagonal(c->rt, diagonal, l);
+    rt_copy(c->rt, positives, diagonal);
     rt_reduce_axis(c->rt, RT_SUM, sum, positives, RT_ALL_AXES);
     rt_binary(c->rt, RT_SUB, loss, loss, sum);
     return loss;
@@ -173,8 +178,9 @@ static void exchange_both(const struct problem_call *c, const pkb_tensor **from_
 {
     const struct rt_group *g = c->world;
     int left = kit_peer(g->rank, -1, g->size), right = kit_peer(g->rank, 1, g->size);
-    pkb_tensor *new_left = rt_new_like(c->rt, (*from_left)->dtype, *from_left);
-    pkb_tensor *new_right = rt_new_like(c->rt, (*from_right)->dtype, *from_right);
+    int dtype = c->in[TEXTS].dtype;
+    pkb_tensor *new_left = rt_new_like(c->rt, dtype, *from_left);
+    pkb_tensor *new_right = rt_new_like(c->rt, dtype, *from_right);
     rt_p2p_begin(c->rt);
     rt_send(c->rt, g, *from_right, left);
     rt_send(c->rt, g, *from_left, right);
@@ -188,7 +194,7 @@ static void exchange_both(const struct problem_call *c, const pkb_tensor **from_
 static pkb_tensor *exchange_right(const struct problem_call *c, const pkb_tensor *texts)
 {
     const struct rt_group *g = c->world;
-    pkb_tensor *received = rt_new_like(c->rt, texts->dtype, texts);
+    pkb_tensor *received = rt_new_like(c->rt, c->in[TEXTS].dtype, texts);
     rt_p2p_begin(c->rt);
     rt_send(c->rt, g, texts, kit_peer(g->rank, 1, g->size));
     rt_recv(c->rt, g, received, kit_peer(g->rank, -1, g->size));
