@@ -50,7 +50,8 @@ int sweep_read_candidates(struct sweep_reader *r, const json_t *value, struct pk
     if (!joined)
         return pkb_error_set(err, "out of memory");
     char *path = realpath(joined, NULL);
-    int rc = path ? 0 : pkb_error_errno(err, "%s", joined);
+    int rc =
+        path ? 0 : pkb_error_set(err, "%s: %s; it names the folder that holds MODEL/NN_name/SAMPLE.c", joined, strerror(errno));
     free(joined);
     r->sweep->candidates = path;
     if (rc == 0 && (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)))

@@ -58,7 +58,7 @@ static int guard_concat(lua_State *L)
 static int guard_list(lua_State *L)
 {
     if (lua_type(L, 1) == LUA_TTABLE)
-        sweep_lua_charge(L, 1, (double)lua_rawlen(L, 1) / 4);
+        sweep_lua_charge(L, 1, (double)lua_rawlen(L, 1));
     return forward(L);
 }
 

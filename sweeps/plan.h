@@ -12,8 +12,8 @@
  *                          shard reads its own range only
  *
  * A cell's digest is SHA-256("pkb cell 1\n" + setting digest + "\n" + candidate digest + "\n") in hexadecimal; a setting's digest
- * is the SHA-256 of its canonical JSON (sorted keys, compact) without the fields digest and limits. Two candidates with the same
- * source have the same cell digest: a record belongs to a cell by model and sample as well.
+ * is the SHA-256 of its canonical JSON (sorted keys, compact, fractions as texts in %.17g) without the fields digest and
+ * limits. Two candidates with the same source have the same cell digest: a record belongs to a cell by model and sample as well.
  */
 #ifndef PKB_SWEEPS_PLAN_H
 #define PKB_SWEEPS_PLAN_H

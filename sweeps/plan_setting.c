@@ -24,11 +24,21 @@ void plan_setting_for_rank(const struct plan_setting *s, int rank, struct proble
 
 /* ---- to JSON ------------------------------------------------------------------------------------------------------- */
 
-static json_t *encode_params(const struct plan_setting *s)
+/* How a fraction is written is up to the JSON library, so the digest takes it as a text. */
+static json_t *encode_number(double value, bool for_digest)
+{
+    char text[32];
+    if (!for_digest || value == floor(value))
+        return pkb_json_number(value);
+    (void)snprintf(text, sizeof(text), "%.17g", value);
+    return json_string(text);
+}
+
+static json_t *encode_params(const struct plan_setting *s, bool for_digest)
 {
     json_t *params = json_object();
     for (int i = 0; params && i < s->problem->n_params; i++) {
-        if (json_object_set_new(params, s->problem->params[i].name, pkb_json_number(s->params[i])) < 0) {
+        if (json_object_set_new(params, s->problem->params[i].name, encode_number(s->params[i], for_digest)) < 0) {
             json_decref(params);
             return NULL;
         }
@@ -37,18 +47,18 @@ static json_t *encode_params(const struct plan_setting *s)
 }
 
 /* What the digest covers. */
-static json_t *encode_identity(const struct plan_setting *s)
+static json_t *encode_identity(const struct plan_setting *s, bool for_digest)
 {
     return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:s, s:s, s:o, s:o}", "problem", s->problem->name,
                      "world", s->world, "dtype", dtype_name(s->dtype), "shape", s->shape, "device", s->device, "params",
-                     encode_params(s), "trials", s->trials, "warmup", s->warmup, "iterations", s->iterations, "seed",
+                     encode_params(s, for_digest), "trials", s->trials, "warmup", s->warmup, "iterations", s->iterations, "seed",
                      (json_int_t)s->seed, "inputs", profiles[s->inputs], "tolerance", profiles[s->tolerance], "atol",
-                     pkb_json_number(s->atol), "rtol", pkb_json_number(s->rtol));
+                     encode_number(s->atol, for_digest), "rtol", encode_number(s->rtol, for_digest));
 }
 
 int plan_setting_seal(struct plan_setting *s, struct pkb_error *err)
 {
-    json_t *identity = encode_identity(s);
+    json_t *identity = encode_identity(s, true);
     char *text = identity ? json_dumps(identity, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(identity);
     if (!text)
@@ -60,7 +70,7 @@ int plan_setting_seal(struct plan_setting *s, struct pkb_error *err)
 
 json_t *plan_setting_encode(const struct plan_setting *s)
 {
-    json_t *value = encode_identity(s);
+    json_t *value = encode_identity(s, false);
     json_t *limits =
         json_pack("{s:o, s:I}", "seconds", pkb_json_number(s->limit_seconds), "memory_mb", (json_int_t)s->limit_memory_mb);
     if (value && json_object_set_new(value, "limits", limits) == 0 &&

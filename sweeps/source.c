@@ -120,12 +120,23 @@ static bool is(const struct token *t, const char *text)
     return t->size == strlen(text) && memcmp(t->text, text, t->size) == 0;
 }
 
-/* Change of the nesting depth by a token. */
+static bool is_one_of(const struct token *t, const char *const *words)
+{
+    for (; *words; words++) {
+        if (is(t, *words))
+            return true;
+    }
+    return false;
+}
+
+/* Change of the nesting depth by a token: brackets, and the blocks of a function among the fields. */
 static int nesting(const struct token *t)
 {
-    if (t->kind != OTHER)
+    static const char *const open[] = {"(", "{", "[", "function", "if", "do", "repeat", NULL};
+    static const char *const close[] = {")", "}", "]", "end", "until", NULL};
+    if (t->kind == STRING || t->kind == END)
         return 0;
-    return strchr("({[", t->text[0]) ? 1 : (strchr(")}]", t->text[0]) ? -1 : 0);
+    return is_one_of(t, open) - is_one_of(t, close);
 }
 
 /* Moves behind the "{" of the call. */

@@ -92,13 +92,13 @@ static int default_name(struct sweep *s, struct pkb_error *err)
     return s->name[0] ? 0 : sweep_keep(&s->name, "sweep", err);
 }
 
-/* The folder that relative paths begin at. */
+/* The folder that relative paths begin at, without a "/" at its end. */
 static char *folder_of(const char *path, struct pkb_error *err)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
         return pkb_format(err, ".");
-    return pkb_format(err, "%.*s/", (int)(slash - path), path);
+    return pkb_format(err, "%.*s", (int)(slash - path), path);
 }
 
 static int read_sweep(struct sweep *s, size_t size, struct pkb_error *err)

@@ -1,0 +1,2 @@
+-- expect: no gpus
+assert(false, "no gpus")

@@ -1,0 +1,2 @@
+-- expect: the file must return sweep { ... }
+

@@ -1,0 +1,2 @@
+-- expect: an error was raised with a table instead of a text
+error({})

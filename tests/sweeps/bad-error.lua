@@ -1,0 +1,2 @@
+-- expect: line 2: my own message
+error("my own message")

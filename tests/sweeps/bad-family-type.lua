@@ -1,0 +1,2 @@
+-- expect: family expects a name
+return sweep { candidates = "store", problems = family(3) }

@@ -1,0 +1,2 @@
+-- expect: line 2: candidates: missing
+return sweep { problems = 1 }

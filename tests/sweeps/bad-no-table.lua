@@ -1,0 +1,2 @@
+-- expect: sweep expects one table
+return sweep "x"

@@ -1,0 +1,2 @@
+-- expect: problems: entry 2: there is no problem 88
+return sweep { candidates = "store", problems = { 1, 88 } }

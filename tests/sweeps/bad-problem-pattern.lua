@@ -1,0 +1,2 @@
+-- expect: problems: no problem matches "*nothing*"
+return sweep { candidates = "store", problems = "*nothing*" }

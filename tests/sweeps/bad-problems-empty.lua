@@ -1,0 +1,2 @@
+-- expect: problems: the list is empty
+return sweep { candidates = "store", problems = {} }

@@ -1,0 +1,2 @@
+-- expect: shapes: expected "paper" or "tiny", found "tny"; did you mean "tiny"?
+return sweep { candidates = "store", problems = "01_allreduce", shapes = { "tny" } }

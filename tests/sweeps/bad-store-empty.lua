@@ -1,0 +1,2 @@
+-- expect: candidates: the text is empty
+return sweep { candidates = "", problems = 1 }

@@ -1,0 +1,2 @@
+-- expect: candidates: 
+return sweep { candidates = "no-such-store", problems = 1 }

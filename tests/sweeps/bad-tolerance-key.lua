@@ -1,0 +1,2 @@
+-- expect: tolerance: unknown key 'atoll'
+return sweep { candidates = "store", problems = "01_allreduce", tolerance = { atoll = 1 } }

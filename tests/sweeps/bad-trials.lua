@@ -1,0 +1,2 @@
+-- expect: trials: 0 is outside 1..1000
+return sweep { candidates = "store", problems = "01_allreduce", trials = 0 }

@@ -1,0 +1,6 @@
+-- expect: line 5: zzz: unknown field
+return sweep {
+  candidates = "store",
+  problems = { "01_allreduce" },
+  zzz = 1,
+}

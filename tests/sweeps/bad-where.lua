@@ -1,0 +1,2 @@
+-- expect: where: expected function(cell) ... end, found true
+return sweep { candidates = "store", problems = "01_allreduce", where = true }

@@ -1,0 +1,2 @@
+-- expect: attempt to call a nil value (global 'collectgarbage'); sweep files have no 'collectgarbage'
+collectgarbage("x")

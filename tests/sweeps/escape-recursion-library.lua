@@ -1,0 +1,3 @@
+-- expect: stack overflow
+local function f() return (("x"):gsub("x", f)) end
+f()

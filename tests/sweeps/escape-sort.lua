@@ -1,0 +1,4 @@
+-- expect: stopped after 100000000 instructions
+local t = {}
+for i = 1, 1000000 do t[i] = i end
+for i = 1, 1000 do table.sort(t) end

@@ -1,0 +1,3 @@
+-- expect: attempt to call a nil value (method
+string.rep = nil
+local s = ("x"):rep(3)

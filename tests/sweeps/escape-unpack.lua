@@ -1,0 +1,2 @@
+-- expect: too many results to unpack
+local x = table.unpack({}, 1, 1 << 30)

@@ -1,0 +1,2 @@
+-- expect: ok
+return sweep { candidates = "store", problems = "01_allreduce" }
