@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* The entry of `words` (n of them) with the smallest edit distance to `word`, or NULL when none is near enough to be meant
- * (distance above a third of the longer length, and at least 1). Case is ignored. */
+ * (distance, in which swapped neighbours count once, above a third of the longer length, and at least 1). Case is ignored. */
 const char *pkb_suggest(const char *word, const char *const *words, size_t n);
 
 #endif
