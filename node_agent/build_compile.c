@@ -53,7 +53,10 @@ static int pass_on(char **env, size_t *n, const char *name, const char *fallback
     if (!value)
         return 0;
     env[*n] = pkb_format(err, "%s=%s", name, value);
-    return env[*n] ? (*n)++, 0 : -1;
+    if (!env[*n])
+        return -1;
+    *n += 1;
+    return 0;
 }
 
 static int make_env(char *env[MAX_ENV], struct pkb_error *err)

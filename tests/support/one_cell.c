@@ -38,7 +38,7 @@ static void open_rank(struct one_cell *c, int q)
     assert_int_equal(segment_create("status", sizeof(struct runner_status), &r->page, NULL), 0);
 }
 
-void one_cell_open(struct one_cell *c, const char *problem, int world)
+void one_cell_open(struct one_cell *c, const char *problem, int world, const double *params)
 {
     struct problem_setting tiny;
     memset(c, 0, sizeof(*c));
@@ -57,7 +57,7 @@ void one_cell_open(struct one_cell *c, const char *problem, int world)
                                        .atol = 0.01,
                                        .rtol = 0.01,
                                        .limit_seconds = 60};
-    memcpy(c->setting.params, tiny.params, sizeof(tiny.params));
+    memcpy(c->setting.params, params ? params : tiny.params, (size_t)p->n_params * sizeof(double));
     assert_int_equal(plan_setting_seal(&c->setting, NULL), 0);
     c->world = world;
     c->timeout_ms = 30000;
@@ -194,6 +194,9 @@ static int take_message(struct one_cell *c, int q, json_t *message)
         return ended(c, q, OUTCOME_TAMPERING, "a message that makes no sense");
     }
     r->answer = message;
+    int64_t queue = process_queue_wait(r->process.pid);
+    r->wall_ns = (double)(pkb_now_ns() - r->sent_ns);
+    r->queue_ns = queue < 0 || r->queue_before < 0 ? -1 : (double)(queue - r->queue_before);
     return 0;
 }
 
@@ -268,6 +271,8 @@ int one_cell_command(struct one_cell *c, json_t *command)
     for (int q = 0; q < c->world; q++) {
         json_decref(c->ranks[q].answer);
         c->ranks[q].answer = NULL;
+        c->ranks[q].sent_ns = pkb_now_ns();
+        c->ranks[q].queue_before = process_queue_wait(c->ranks[q].process.pid);
         (void)lines_send(c->ranks[q].lines, command, 5000, NULL);
     }
     json_decref(command);

@@ -19,8 +19,10 @@ struct one_rank {
     struct segment inputs, expected, slots, page;
     struct problem_setting setting;
     struct segment_layout layout;
-    json_t *answer; /* to the last command */
-    json_t *blob;   /* of an exchange that is going on */
+    json_t *answer;           /* to the last command */
+    json_t *blob;             /* of an exchange that is going on */
+    double wall_ns, queue_ns; /* of the last command */
+    int64_t sent_ns, queue_before;
 };
 
 struct one_cell {
@@ -36,8 +38,8 @@ struct one_cell {
     char detail[2048];
 };
 
-/* Problem by name with tiny sizes in f32, 3 trials. */
-void one_cell_open(struct one_cell *c, const char *problem, int world);
+/* Problem by name in f32, 3 trials. `params` NULL: tiny sizes. */
+void one_cell_open(struct one_cell *c, const char *problem, int world, const double *params);
 void one_cell_close(struct one_cell *c);
 
 /* Starts runners with a role on all ranks and sends "start". 0, or -1 with the outcome set. `object` may be NULL for the reference. */

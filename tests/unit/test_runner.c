@@ -108,7 +108,7 @@ static void test_every_outcome(void **state)
 {
     struct one_cell c;
     (void)state;
-    one_cell_open(&c, PROBLEM, 2);
+    one_cell_open(&c, PROBLEM, 2, NULL);
     one_cell_reference(&c);
     assert_true(run_readme(&c) >= 25);
     one_cell_close(&c);
@@ -134,7 +134,7 @@ static void test_details(void **state)
     };
     struct one_cell c;
     (void)state;
-    one_cell_open(&c, PROBLEM, 1);
+    one_cell_open(&c, PROBLEM, 1, NULL);
     one_cell_reference(&c);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct build_result r;
@@ -154,10 +154,12 @@ static void test_the_stage_of_a_hang(void **state)
     struct build_result r;
     (void)state;
     assert_int_equal(build("deadlock_one_rank", &r), BUILD_OK);
-    one_cell_open(&c, PROBLEM, 2);
+    one_cell_open(&c, PROBLEM, 2, NULL);
     one_cell_reference(&c);
-    c.timeout_ms = 700;
-    one_cell_candidate(&c, r.object);
+    assert_int_equal(one_cell_start(&c, "candidate", r.object), 0);
+    c.timeout_ms = 1500;
+    assert_int_equal(one_cell_command(&c, json_pack("{s:s}", "do", "trials")), -1);
+    assert_int_equal(c.outcome, OUTCOME_DEADLOCK);
     assert_string_equal(c.detail, "rank 0 in a barrier, trial 0; rank 1 in pkb_solution, trial 0");
     one_cell_close(&c);
 }
@@ -185,7 +187,7 @@ static void test_times_of_the_reference(void **state)
 {
     struct one_cell c;
     (void)state;
-    one_cell_open(&c, PROBLEM, 2);
+    one_cell_open(&c, PROBLEM, 2, NULL);
     one_cell_reference(&c);
     assert_int_equal(one_cell_start(&c, "reference", NULL), 0);
     json_t *command = json_pack("{s:s, s:i, s:i, s:[]}", "do", "time", "warmup", 3, "iterations", c.setting.iterations, "sample");
@@ -202,12 +204,80 @@ static void test_times_of_a_candidate(void **state)
     struct build_result r;
     (void)state;
     assert_int_equal(build("correct", &r), BUILD_OK);
-    one_cell_open(&c, PROBLEM, 2);
+    one_cell_open(&c, PROBLEM, 2, NULL);
     one_cell_reference(&c);
     one_cell_candidate(&c, r.object);
     assert_int_equal(c.outcome, OUTCOME_CORRECT);
     check_times(&c);
     one_cell_quit(&c);
+    one_cell_close(&c);
+}
+
+struct loop_copy {
+    double *ns[ONE_CELL_MAX_WORLD], wall[ONE_CELL_MAX_WORLD], queue[ONE_CELL_MAX_WORLD];
+    struct judge_loop loop;
+};
+
+/* What the last command "time" has measured. */
+static void copy_loop(const struct one_cell *c, struct loop_copy *copy)
+{
+    for (int q = 0; q < c->world; q++) {
+        const json_t *ns = json_object_get(c->ranks[q].answer, "ns");
+        copy->ns[q] = calloc((size_t)c->setting.iterations, sizeof(double));
+        assert_non_null(copy->ns[q]);
+        for (int i = 0; i < c->setting.iterations; i++)
+            copy->ns[q][i] = json_number_value(json_array_get(ns, (size_t)i));
+        copy->wall[q] = c->ranks[q].wall_ns;
+        copy->queue[q] = c->ranks[q].queue_ns;
+    }
+    copy->loop = (struct judge_loop){c->world, c->setting.iterations, (const double *const *)copy->ns, copy->wall, copy->queue};
+}
+
+static void free_loop(struct loop_copy *copy)
+{
+    for (int q = 0; q < copy->loop.world; q++)
+        free(copy->ns[q]);
+}
+
+static void time_reference(struct one_cell *c, struct loop_copy *loop)
+{
+    assert_int_equal(one_cell_start(c, "reference", NULL), 0);
+    assert_int_equal(one_cell_command(c, json_pack("{s:s, s:i, s:i, s:[]}", "do", "time", "warmup", 3, "iterations",
+                                                   c->setting.iterations, "sample")),
+                     0);
+    copy_loop(c, loop);
+    one_cell_quit(c);
+}
+
+/* Four ranks on whatever cores there are: honest ones are believed, and a tenth is not where the judge says that it can tell. */
+static void test_honest_times_are_believed(void **state)
+{
+    static const double sizes[] = {256, 512};
+    struct one_cell c;
+    struct build_result r;
+    struct loop_copy reference, candidate;
+    struct judge_clock clock;
+    (void)state;
+    assert_int_equal(build("correct", &r), BUILD_OK);
+    one_cell_open(&c, PROBLEM, 4, sizes);
+    one_cell_reference(&c);
+    time_reference(&c, &reference);
+    one_cell_candidate(&c, r.object);
+    assert_int_equal(c.outcome, OUTCOME_CORRECT);
+    copy_loop(&c, &candidate);
+    one_cell_quit(&c);
+    judge_clock(&candidate.loop, &reference.loop, &clock);
+    if (clock.outcome != OUTCOME_CORRECT)
+        fail_msg("%s", clock.detail);
+    for (int q = 0; q < 4; q++)
+        for (int i = 0; i < c.setting.iterations; i++)
+            candidate.ns[q][i] /= 10;
+    judge_clock(&candidate.loop, &reference.loop, &clock);
+    assert_true(clock.outcome == OUTCOME_TAMPERING || !clock.conclusive);
+    print_message("claimed %.1f ms of %.1f ms, believed up to %.1f ms: %s\n", clock.claimed_ns * 1e-6, clock.wall_ns * 1e-6,
+                  clock.allowed_ns * 1e-6, outcome_name(clock.outcome));
+    free_loop(&reference);
+    free_loop(&candidate);
     one_cell_close(&c);
 }
 
@@ -217,8 +287,8 @@ static void test_references_repeat_themselves(void **state)
     (void)state;
     for (int i = 0; problem_registry[i]; i++) {
         struct one_cell a, b;
-        one_cell_open(&a, problem_registry[i]->name, 2);
-        one_cell_open(&b, problem_registry[i]->name, 2);
+        one_cell_open(&a, problem_registry[i]->name, 2, NULL);
+        one_cell_open(&b, problem_registry[i]->name, 2, NULL);
         one_cell_reference(&a);
         one_cell_reference(&b);
         for (int q = 0; q < 2; q++) {
@@ -267,7 +337,7 @@ static void test_malformed_commands(void **state)
     };
     struct one_cell c;
     (void)state;
-    one_cell_open(&c, PROBLEM, 1);
+    one_cell_open(&c, PROBLEM, 1, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         one_cell_spawn(&c, 0, "reference");
         assert_int_equal(pkb_write_all(lines_fd(c.ranks[0].lines), rows[i][0], strlen(rows[i][0])), 0);
@@ -304,7 +374,7 @@ static void test_spoilt_starts(void **state)
     };
     struct one_cell c;
     (void)state;
-    one_cell_open(&c, PROBLEM, 1);
+    one_cell_open(&c, PROBLEM, 1, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         json_t *message = one_cell_start_message(&c, 0, "reference", NULL);
         json_t *value = rows[i].value ? json_loads(rows[i].value, JSON_DECODE_ANY, NULL) : NULL;
@@ -334,7 +404,7 @@ static void test_spoilt_times(void **state)
     struct build_result r;
     (void)state;
     assert_int_equal(build("correct", &r), BUILD_OK);
-    one_cell_open(&c, PROBLEM, 1);
+    one_cell_open(&c, PROBLEM, 1, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_int_equal(one_cell_start(&c, "candidate", r.object), 0);
         json_t *message = json_loads(rows[i][0], 0, NULL);
@@ -358,7 +428,7 @@ static void test_spoilt_exchanges(void **state)
     };
     struct one_cell c;
     (void)state;
-    one_cell_open(&c, PROBLEM, 2);
+    one_cell_open(&c, PROBLEM, 2, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         json_t *start = one_cell_start_message(&c, 0, "reference", NULL), *asked = NULL;
         json_t *answer = json_loads(rows[i][0], 0, NULL);
@@ -382,7 +452,7 @@ static void test_ends_with_its_agent(void **state)
     struct one_cell c;
     int status = -1;
     (void)state;
-    one_cell_open(&c, PROBLEM, 1);
+    one_cell_open(&c, PROBLEM, 1, NULL);
     assert_int_equal(one_cell_start(&c, "reference", NULL), 0);
     lines_destroy(c.ranks[0].lines);
     c.ranks[0].lines = NULL;
@@ -429,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_ends_with_its_agent),
         cmocka_unit_test(test_times_of_the_reference),
         cmocka_unit_test(test_times_of_a_candidate),
+        cmocka_unit_test(test_honest_times_are_believed),
         cmocka_unit_test(test_details),
         cmocka_unit_test(test_the_stage_of_a_hang),
         cmocka_unit_test(test_every_outcome),

@@ -223,6 +223,15 @@ static void limits_hold(void **state)
     free(of);
 }
 
+static void waits_for_a_core_are_counted(void **state)
+{
+    (void)state;
+    assert_true(process_queue_wait(getpid()) >= 0);
+    assert_int_equal(process_queue_wait(0), -1);
+    assert_int_equal(process_queue_wait(-1), -1);
+    assert_int_equal(process_queue_wait(0x7fffffff), -1);
+}
+
 static void suggestions_are_near(void **state)
 {
     (void)state;
@@ -273,6 +282,7 @@ int main(void)
         cmocka_unit_test(children_end_as_they_should),
         cmocka_unit_test(a_child_has_only_the_descriptors_it_was_given),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(waits_for_a_core_are_counted),
         cmocka_unit_test(suggestions_are_near),
     };
     return cmocka_run_group_tests_name("util", tests, make_folder, remove_folder);
