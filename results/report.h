@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of a run, from RUN/results.db, which is merged first when it is older than the records.
+ *
+ * Text: who solved how many problems (pass@k and fast1@k as counts and as estimates), outcomes per model, one line per problem, and
+ * what is not counted and why; at most 100 columns. JSON: everything, nested. CSV: one table with stable column names
+ * (docs/records.md). docs/metrics.md defines the figures.
+ */
+#ifndef PKB_RESULTS_REPORT_H
+#define PKB_RESULTS_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "util/error.h"
+
+enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
+
+/* What the second table of metrics is split by. */
+enum report_by {
+    REPORT_BY_DEFAULT, /* by world size where there are several, else not at all */
+    REPORT_BY_WORLD,
+    REPORT_BY_FAMILY,
+    REPORT_BY_DTYPE,
+    REPORT_BY_SHAPE,
+};
+
+/* Which table a CSV holds. */
+enum report_csv { REPORT_CSV_METRICS, REPORT_CSV_PROBLEMS, REPORT_CSV_CELLS };
+
+struct report_options {
+    enum report_format format;
+    enum report_by by;
+    enum report_csv csv;
+    int k;       /* up to pass@k; 0: the number of samples, at most 10 */
+    double p;    /* fast_p: correct and speedup > p; 0: 1 */
+    bool colour; /* of text */
+};
+
+#define REPORT_MAX_K 1000
+
+/* Colours are fine when `out` is a terminal, TERM is not "dumb" and NO_COLOR is not set. */
+bool report_wants_colour(FILE *out);
+
+/* Merges when needed and prints. 0, or -1 with the error set: no run, no plan, `out` cannot be written. Cells without a result are
+ * no error; *complete (may be NULL) says whether there are none. */
+int report_print(const char *run, FILE *out, const struct report_options *o, bool *complete, struct pkb_error *err);
+
+/* What `pkb run` shows at its end: the text report, without the lines per problem when there are more than 120. */
+int report_print_summary(const char *run, FILE *out, const struct report_options *o, struct pkb_error *err);
+
+#endif

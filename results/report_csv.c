@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report as CSV (RFC 4180, with plain newlines). Column names are stable: they are only ever added, at the end. */
+#include <string.h>
+
+#include "results/report_data.h"
+
+static void put(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        (void)fputs(text, out);
+        return;
+    }
+    (void)fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            (void)fputc('"', out);
+        (void)fputc(*text, out);
+    }
+    (void)fputc('"', out);
+}
+
+static void put_at_k(FILE *out, const struct metrics_at_k *m)
+{
+    double e = metrics_estimate(m);
+    (void)fprintf(out, ",%lld,%lld,%lld,%lld,", (long long)m->solved, (long long)m->failed, (long long)m->undecided,
+                  (long long)m->absent);
+    if (e >= 0)
+        (void)fprintf(out, "%.9g", e);
+    (void)fprintf(out, ",%lld,%lld", (long long)m->counted, (long long)m->short_of_k);
+}
+
+static void put_groups(const struct report_data *d, const struct report_groups *g, const char *by, FILE *out)
+{
+    for (size_t i = 0; i < g->n; i++)
+        for (int k = 1; k <= d->k_max; k++) {
+            const struct metrics *m = &g->items[i].metrics;
+            put(out, d->models[g->items[i].model]);
+            (void)fprintf(out, ",%s,", by);
+            put(out, g->items[i].key);
+            (void)fprintf(out, ",%g,%d,%lld,%lld,%lld,%lld,%lld,%lld,%lld", d->p, k, (long long)m->tasks, (long long)m->samples,
+                          (long long)m->cells, (long long)m->missing, (long long)m->outcome[OUTCOME_INFRA_ERROR],
+                          (long long)m->outcome[OUTCOME_NOT_RUN], (long long)m->untimed);
+            put_at_k(out, &m->pass[k - 1]);
+            put_at_k(out, &m->fast[k - 1]);
+            (void)fputc('\n', out);
+        }
+}
+
+static int csv_metrics(const struct report_data *d, FILE *out)
+{
+    (void)fputs("model,by,part,p,k,tasks,samples,cells,missing,infra_error,not_run,untimed,"
+                "pass_solved,pass_failed,pass_undecided,pass_absent,pass_estimate,pass_counted,pass_short,"
+                "fast_solved,fast_failed,fast_undecided,fast_absent,fast_estimate,fast_counted,fast_short\n",
+                out);
+    put_groups(d, &d->total, "", out);
+    put_groups(d, &d->parts, report_by_name(d->by), out);
+    return 0;
+}
+
+static void put_positive(FILE *out, double value)
+{
+    if (value > 0)
+        (void)fprintf(out, ",%.9g", value);
+    else
+        (void)fputc(',', out);
+}
+
+static int csv_problems(const struct report_data *d, FILE *out)
+{
+    (void)fputs("problem,world,dtype,shape,baseline_ns,best_model,best_sample,best_time_ns,best_speedup,model,marks\n", out);
+    for (size_t i = 0; i < d->n_problems; i++)
+        for (int m = 0; m < d->n_models; m++) {
+            const struct report_problem *p = &d->problems[i];
+            if (!p->marks[m])
+                continue;
+            put(out, p->name);
+            (void)fprintf(out, ",%d,%s,", p->world, p->dtype);
+            put(out, p->shape);
+            put_positive(out, p->baseline_ns);
+            (void)fputc(',', out);
+            if (p->best_model >= 0) {
+                put(out, d->models[p->best_model]);
+                (void)fprintf(out, ",%d", p->best_sample);
+            } else {
+                (void)fputc(',', out);
+            }
+            put_positive(out, p->best_ns);
+            put_positive(out, p->best_speedup);
+            (void)fputc(',', out);
+            put(out, d->models[m]);
+            (void)fprintf(out, ",%s\n", p->marks[m]);
+        }
+    return 0;
+}
+
+/* Straight from the database: there may be a million rows. */
+static int csv_cells(struct report_data *d, FILE *out, struct pkb_error *err)
+{
+    static const char columns[] =
+        "cell,digest,problem,problem_id,family,model,sample,world,dtype,shape,device,state,outcome,detail,rank,"
+        "speedup,baseline_ns,time_ns,shared,records,infra_errors";
+    char sql[512];
+    (void)snprintf(sql, sizeof(sql), "SELECT %s FROM results ORDER BY cell", columns);
+    sqlite3_stmt *q = database_prepare(&d->db, sql, err);
+    int rc = q ? 1 : -1;
+    (void)fprintf(out, "%s\n", columns);
+    while (rc == 1) {
+        rc = database_step(&d->db, q, err);
+        for (int i = 0; rc == 1 && i < sqlite3_column_count(q); i++) {
+            if (i > 0)
+                (void)fputc(',', out);
+            put(out, database_text(q, i));
+        }
+        if (rc == 1)
+            (void)fputc('\n', out);
+    }
+    (void)sqlite3_finalize(q);
+    return rc;
+}
+
+int report_csv(struct report_data *d, enum report_csv which, FILE *out, struct pkb_error *err)
+{
+    switch (which) {
+    case REPORT_CSV_METRICS:
+        return csv_metrics(d, out);
+    case REPORT_CSV_PROBLEMS:
+        return csv_problems(d, out);
+    case REPORT_CSV_CELLS:
+        return csv_cells(d, out, err);
+    }
+    return pkb_error_set(err, "unknown table");
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a report shows, read from results.db; shared by the report_*.c files. */
+#ifndef PKB_RESULTS_REPORT_DATA_H
+#define PKB_RESULTS_REPORT_DATA_H
+
+#include <jansson.h>
+
+#include "results/database.h"
+#include "results/merge.h"
+#include "results/metrics.h"
+#include "results/report.h"
+
+#define NOTE_EXAMPLES 3
+
+/* Figures of a model, or of a part of its tasks. */
+struct report_group {
+    int model; /* number in report_data.models */
+    char *key; /* the world size, family, ...; "" for all */
+    struct metrics metrics;
+};
+
+struct report_groups {
+    struct report_group *items;
+    size_t n;
+};
+
+/* One setting: a problem at one world size, dtype and shape. */
+struct report_problem {
+    int64_t setting;
+    char *name, *dtype, *shape;
+    int world;
+    double baseline_ns; /* 0: not measured */
+    int best_model;     /* of the fastest correct candidate; -1: none */
+    int best_sample;
+    double best_ns, best_speedup; /* 0: not measured */
+    char **marks;                 /* per model: one mark (report_mark) per sample in order; NULL: no cells */
+};
+
+/* Something that no figure counts: how often, examples, and what to do about it. */
+struct report_note {
+    const char *kind; /* "missing", ...: stable, for JSON */
+    int64_t count;
+    const char *what; /* goes behind the count: "cells have no record" */
+    const char *advice;
+    char *examples[NOTE_EXAMPLES];
+    int n_examples;
+};
+
+struct report_data {
+    const char *run;
+    struct database db;
+    struct merge_summary summary;
+    char *name; /* of the sweep, or "" */
+    char **models;
+    int n_models;
+    int64_t n_problems_named; /* problems that have cells */
+    int n_worlds, n_dtypes, n_shapes;
+    int64_t most_samples; /* of a task */
+    int k_max;
+    double p;
+    enum report_by by;
+    struct report_groups total, parts; /* per model; per model and key */
+    struct report_problem *problems;
+    size_t n_problems;
+    struct report_note *notes;
+    size_t n_notes;
+};
+
+int report_data_load(struct report_data *d, const char *run, const struct report_options *o, struct pkb_error *err);
+void report_data_clear(struct report_data *d);
+
+/* Parts of loading. */
+int report_groups_load(struct report_data *d, struct report_groups *g, const char *key, struct pkb_error *err);
+void report_groups_clear(struct report_groups *g);
+int report_problems_load(struct report_data *d, struct pkb_error *err);
+void report_problems_clear(struct report_data *d);
+int report_notes_load(struct report_data *d, struct pkb_error *err);
+void report_notes_clear(struct report_data *d);
+
+/* Number of a model by name, -1: none. */
+int report_model(const struct report_data *d, const char *name);
+
+/* "world", "family", ... */
+const char *report_by_name(enum report_by by);
+
+/* Whether tasks are problems: one setting per problem. */
+bool report_tasks_are_problems(const struct report_data *d);
+
+/* A cell as one character, and what marks mean. */
+#define MARK_FAST '+'
+#define MARK_SLOW '='
+#define MARK_UNTIMED '~'
+#define MARK_MISSING '.'
+char report_mark(const struct metrics_sample *s, double p);
+char report_outcome_mark(enum outcome o);
+
+/* Outcome (or -1) of a row with the columns state, outcome. */
+int report_outcome(const char *state, const char *outcome);
+
+/* "45.1 us"; "-" for 0. */
+void report_format_ns(double ns, char *text, size_t size);
+
+int report_text(const struct report_data *d, FILE *out, bool colour, bool with_problems, struct pkb_error *err);
+int report_json(const struct report_data *d, FILE *out, struct pkb_error *err);
+int report_csv(struct report_data *d, enum report_csv which, FILE *out, struct pkb_error *err);
+
+#endif

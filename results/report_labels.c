@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results/report_labels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OUTCOME_FIXED 25 /* mark, longest outcome, gaps */
+#define COUNT_WIDTH 7
+#define MAX_BLOCK 40
+
+static const char *const letters[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M",
+                                      "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z"};
+#define N_LETTERS ((int)(sizeof(letters) / sizeof(letters[0])))
+
+const char *labels_short(const struct labels *l, int model)
+{
+    return l->letters ? letters[model] : l->d->models[model];
+}
+
+const char *labels_full(const struct labels *l, int model, char *text, size_t size)
+{
+    if (!l->letters)
+        return l->d->models[model];
+    (void)snprintf(text, size, "%s %s", letters[model], l->d->models[model]);
+    return text;
+}
+
+static int at_most(size_t length, int limit)
+{
+    return length < (size_t)limit ? (int)length : limit;
+}
+
+static int name_width(const struct labels *l, int model)
+{
+    return l->letters ? 1 : at_most(strlen(l->d->models[model]), LABEL_MAX);
+}
+
+/* Width of a model's column, with the gap before it. */
+static int column(const struct labels *l, int model, enum labels_table table)
+{
+    int name = name_width(l, model), cell = table == LABELS_OUTCOMES ? COUNT_WIDTH : l->marks;
+    return 2 + (name > cell ? name : cell);
+}
+
+static int widest_name(const struct labels *l)
+{
+    int widest = 0;
+    for (int m = 0; m < l->d->n_models; m++)
+        if (name_width(l, m) > widest)
+            widest = name_width(l, m);
+    return widest;
+}
+
+/* problem, ranks, dtype, shape, baseline, model/sample, time, speedup, as report_text.c lays them out. */
+static int fixed_width(const struct labels *l)
+{
+    const struct report_data *d = l->d;
+    int name = 7, best = widest_name(l) + 4;
+    for (size_t i = 0; i < d->n_problems; i++)
+        if (at_most(strlen(d->problems[i].name), 32) > name)
+            name = at_most(strlen(d->problems[i].name), 32);
+    int forms = (d->n_worlds > 1 ? 7 : 0) + (d->n_dtypes > 1 ? 10 : 0) + (d->n_shapes > 1 ? 10 : 0);
+    return 2 + name + forms + 10 + 2 + (best > 12 ? best : 12) + 9 + 10;
+}
+
+static int room(const struct labels *l, enum labels_table table)
+{
+    return LINE_WIDTH - (table == LABELS_OUTCOMES ? OUTCOME_FIXED : l->fixed);
+}
+
+int labels_block(const struct labels *l, int first, enum labels_table table)
+{
+    int used = column(l, first, table), end = first + 1;
+    while (end < l->d->n_models && end - first < MAX_BLOCK && used + column(l, end, table) <= room(l, table))
+        used += column(l, end++, table);
+    return end;
+}
+
+void labels_init(struct labels *l, const struct report_data *d)
+{
+    *l = (struct labels){.d = d, .marks = 1};
+    for (size_t i = 0; i < d->n_problems; i++)
+        for (int m = 0; m < d->n_models; m++) {
+            size_t n = d->problems[i].marks[m] ? strlen(d->problems[i].marks[m]) : 0;
+            int width = n > LABELS_MAX_MARKS ? 12 : (int)n;
+            l->marks = width > l->marks ? width : l->marks;
+        }
+    l->fixed = fixed_width(l);
+    bool fit = d->n_models == 0 || (labels_block(l, 0, LABELS_PROBLEMS) == d->n_models &&
+                                    labels_block(l, 0, LABELS_OUTCOMES) == d->n_models && room(l, LABELS_PROBLEMS) > 0);
+    l->letters = !fit && d->n_models <= N_LETTERS;
+    l->fixed = fixed_width(l);
+}
