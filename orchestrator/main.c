@@ -18,6 +18,8 @@ static const struct command {
     {"run", "run a sweep and print its tables", cmd_run},
     {"resume", "evaluate what a run still lacks", cmd_resume},
     {"status", "how far a run is", cmd_status},
+    {"report", "the tables of a run: pass@k, fast1@k, outcomes, problems", cmd_report},
+    {"merge", "build the results.db of a run from its records", cmd_merge},
     {"eval", "one candidate, one problem, immediate verdict", cmd_eval},
     {"problems", "list the problems, or show one", cmd_problems},
     {"version", "versions of pkb and of the libraries it uses", cmd_version},
