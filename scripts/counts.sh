@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # Counting tests: each function prints "PASSED FAILED" for its source, its _skips companion names what was skipped. To be sourced.
 
-# count_trs TREE: the results that automake's test driver left. A cmocka program counts as its tests; any other as one.
+# count_trs TREE: the results that automake's test driver left. A cmocka program counts as its tests, a program that closes with
+# `N passed, N failed` as those, any other as one.
 count_trs() {
     local trs good=0 bad=0 one
     while IFS= read -r trs; do
@@ -15,8 +16,11 @@ count_trs() {
 
 count_one_trs() {
     local log=${1%.trs}.log good bad
-    good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\..*/\1/p' "$log" 2>/dev/null | awk '{ n += $1 } END { print n + 0 }')
-    bad=$(sed -n 's/^\[  FAILED  \] .*: \([0-9]*\) test(s).*/\1/p' "$log" 2>/dev/null | awk '{ n += $1 } END { print n + 0 }')
+    read -r good bad < <(awk '
+        /^\[  PASSED  \] [0-9]+ test\(s\)/ { good += $4 }
+        /^\[  FAILED  \] .*: [0-9]+ test\(s\)/ { sub(/.*: /, ""); bad += $1 }
+        /^[0-9]+ passed, [0-9]+ failed$/ { good += $1; bad += $3 }
+        END { print good + 0, bad + 0 }' "$log")
     case $(sed -n 's/^:test-result: *//p' "$1" | head -n 1) in
     PASS | XFAIL) [ "$good" -gt 0 ] || good=1 ;;
     SKIP) good=0 bad=0 ;;
@@ -31,15 +35,6 @@ count_trs_skips() {
         say "skipped: $(basename "${trs%.trs}"): $(tail -n 2 "${trs%.trs}.log" | head -n 1)"
     done < <(find "$1" -name '*.trs' -exec grep -l '^:test-result: SKIP' {} +)
 }
-
-# count_closing_line LOG: of a program that ends with `N passed, N failed`.
-count_closing_line() {
-    local line
-    line=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$1" | tail -n 1)
-    echo "${line:-0 0}"
-}
-
-count_closing_line_skips() { :; }
 
 # count_memcheck LOG: the lines that scripts/check writes after each program under valgrind.
 count_memcheck() {
