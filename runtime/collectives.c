@@ -12,9 +12,9 @@ static int check_blocks(const pkb_tensor *big, const char *big_name, const pkb_t
 {
     if (front_check(big, big_name, err) || front_check(small, small_name, err))
         return -1;
-    if (big->dtype != small->dtype)
-        return pkb_error_set(err, "%s is %s, %s %s", big_name, front_form(big).text, small_name, front_form(small).text);
     int64_t want;
+    if (big->dtype != small->dtype || (n == 1 && front_numel(big) != front_numel(small)))
+        return pkb_error_set(err, "%s is %s, %s %s", big_name, front_form(big).text, small_name, front_form(small).text);
     if (__builtin_mul_overflow(front_numel(small), (int64_t)n, &want) || front_numel(big) != want)
         return pkb_error_set(err, "%s is %s, %d times %s is needed", big_name, front_form(big).text, n, front_form(small).text);
     if (n > 1 && front_shares(big, small))

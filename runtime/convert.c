@@ -362,24 +362,19 @@ void dtype_to_i64(int dtype, int64_t *dst, const void *src, size_t n)
     }
 }
 
-/* Goes through the narrowest of f32, f64, i64 that holds every value of `from`. */
+/* Neither type is f32; goes through a type that holds every value of `from`. */
 static void convert_chunk(int to, void *dst, int from, const void *src, size_t n)
 {
-    union {
-        float f32[CHUNK];
-        double f64[CHUNK];
-        int64_t i64[CHUNK];
-    } x;
-    if (!dtype_is_float(from)) {
-        dtype_to_i64(from, x.i64, src, n);
-        dtype_from_i64(to, dst, x.i64, n);
-    } else if (from == PKB_F64) {
+    int64_t i64[CHUNK];
+    float f32[CHUNK];
+    if (from == PKB_F64) {
         dtype_from_f64(to, dst, (const double *)src, n);
-    } else if (from == PKB_F32) {
-        dtype_from_f32(to, dst, (const float *)src, n);
+    } else if (dtype_is_float(from)) {
+        dtype_to_f32(from, f32, src, n);
+        dtype_from_f32(to, dst, f32, n);
     } else {
-        dtype_to_f32(from, x.f32, src, n);
-        dtype_from_f32(to, dst, x.f32, n);
+        dtype_to_i64(from, i64, src, n);
+        dtype_from_i64(to, dst, i64, n);
     }
 }
 

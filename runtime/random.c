@@ -27,6 +27,27 @@ struct rng rng_make(uint32_t problem, uint64_t seed, uint32_t trial, uint32_t ra
     return (struct rng){.key = {(uint32_t)key, (uint32_t)(key >> 32)}, .rank = rank, .tensor = tensor};
 }
 
+static inline void philox_round(uint32_t *c0, uint32_t *c1, uint32_t *c2, uint32_t *c3, uint32_t k0, uint32_t k1)
+{
+    uint64_t p0 = (uint64_t)0xd2511f53u * *c0, p1 = (uint64_t)0xcd9e8d57u * *c2;
+    *c0 = (uint32_t)(p1 >> 32) ^ *c1 ^ k0;
+    *c2 = (uint32_t)(p0 >> 32) ^ *c3 ^ k1;
+    *c1 = (uint32_t)p1;
+    *c3 = (uint32_t)p0;
+}
+
+#define KEY_STEP0 0x9e3779b9u
+#define KEY_STEP1 0xbb67ae85u
+
+void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t c[4], k0 = key[0], k1 = key[1];
+    memcpy(c, counter, sizeof(c));
+    for (int round = 0; round < 10; round++, k0 += KEY_STEP0, k1 += KEY_STEP1)
+        philox_round(&c[0], &c[1], &c[2], &c[3], k0, k1);
+    memcpy(out, c, sizeof(c));
+}
+
 struct lanes {
     uint32_t w[4][BLOCKS];
 };
@@ -34,33 +55,10 @@ struct lanes {
 /* All blocks side by side, so that the compiler can use vector instructions. */
 static void philox_lanes(struct lanes *x, uint32_t k0, uint32_t k1)
 {
-    for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < BLOCKS; i++) {
-            uint64_t p0 = (uint64_t)0xd2511f53u * x->w[0][i], p1 = (uint64_t)0xcd9e8d57u * x->w[2][i];
-            x->w[0][i] = (uint32_t)(p1 >> 32) ^ x->w[1][i] ^ k0;
-            x->w[2][i] = (uint32_t)(p0 >> 32) ^ x->w[3][i] ^ k1;
-            x->w[1][i] = (uint32_t)p1;
-            x->w[3][i] = (uint32_t)p0;
-        }
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
+    for (int round = 0; round < 10; round++, k0 += KEY_STEP0, k1 += KEY_STEP1) {
+        for (int i = 0; i < BLOCKS; i++)
+            philox_round(&x->w[0][i], &x->w[1][i], &x->w[2][i], &x->w[3][i], k0, k1);
     }
-}
-
-void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
-{
-    uint32_t c[4], k0 = key[0], k1 = key[1];
-    memcpy(c, counter, sizeof(c));
-    for (int round = 0; round < 10; round++) {
-        uint64_t p0 = (uint64_t)0xd2511f53u * c[0], p1 = (uint64_t)0xcd9e8d57u * c[2];
-        c[0] = (uint32_t)(p1 >> 32) ^ c[1] ^ k0;
-        c[2] = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
-        c[1] = (uint32_t)p1;
-        c[3] = (uint32_t)p0;
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
-    }
-    memcpy(out, c, sizeof(c));
 }
 
 static uint64_t draw64(const struct rng *r, uint64_t index)
@@ -129,7 +127,7 @@ static double fixed_log(double x)
 
 /* Inverse of the normal distribution function, from p - 1/2 = q and min(p, 1 - p) = tail: algorithm AS 241, PPND16 (M. J. Wichura,
  * "The percentage points of the normal distribution", Applied Statistics 37, 1988), relative accuracy about 1e-16. */
-static double central(double q)
+static inline double central(double q)
 {
     static const double a[8] = {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
                                 1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
@@ -177,12 +175,39 @@ static double outer(double tail)
 }
 
 /* p = (k + 1/2) 2^-52 for the upper 52 bits k: symmetric about 1/2, never 0 or 1, and p - 1/2 is exact. */
+static inline double probability_of(uint64_t bits)
+{
+    return ((double)(int64_t)(bits >> 12) + 0.5) * 0x1p-52;
+}
+
+static inline bool is_central(double p)
+{
+    return fabs(p - 0.5) <= 0.425;
+}
+
+static double outer_normal(double p)
+{
+    return p < 0.5 ? -outer(p) : outer(1 - p);
+}
+
 static double normal_of(uint64_t bits)
 {
-    double p = ((double)(int64_t)(bits >> 12) + 0.5) * 0x1p-52, q = p - 0.5;
-    if (fabs(q) <= 0.425)
-        return central(q);
-    return q < 0 ? -outer(p) : outer(1 - p);
+    double p = probability_of(bits);
+    return is_central(p) ? central(p - 0.5) : outer_normal(p);
+}
+
+/* The same for many: the central formula for all of them in a loop that vectorises, then 15 of 100 anew. */
+static void normal_many(const uint64_t *bits, double *x, size_t n)
+{
+    double p[DRAWS];
+    for (size_t i = 0; i < n; i++) {
+        p[i] = probability_of(bits[i]);
+        x[i] = central(p[i] - 0.5);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!is_central(p[i]))
+            x[i] = outer_normal(p[i]);
+    }
 }
 
 /* The upper half of the 128-bit product is one of 0 .. range-1. */
@@ -228,8 +253,7 @@ void rng_fill_normal(const struct rng *r, int dtype, void *dst, size_t n)
     for (size_t first = 0; first < n; first += DRAWS) {
         size_t count = n - first < DRAWS ? n - first : DRAWS;
         draw_many(r, first, bits);
-        for (size_t i = 0; i < count; i++)
-            x[i] = normal_of(bits[i]);
+        normal_many(bits, x, count);
         dtype_from_f64(dtype, (char *)dst + first * dtype_size(dtype), x, count);
     }
 }

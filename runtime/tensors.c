@@ -114,7 +114,7 @@ static int check_rows(const pkb_tensor *t, int64_t first, int64_t count, struct 
     if (t->ndim < 1)
         return pkb_error_set(err, "a scalar has no rows");
     if (first < 0 || count < 0 || first > t->shape[0] || count > t->shape[0] - first)
-        return pkb_error_set(err, "rows %" PRId64 "..%" PRId64 " of %s", first, first + count, front_form(t).text);
+        return pkb_error_set(err, "%" PRId64 " from row %" PRId64 " on of %s", count, first, front_form(t).text);
     return 0;
 }
 
