@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,9 @@ void one_cell_open(struct one_cell *c, const char *problem, int world, const dou
 static void end_rank(struct one_rank *r)
 {
     process_kill(&r->process);
+    if (r->group > 0)
+        (void)kill(-r->group, SIGKILL); /* what it has left behind */
+    r->group = 0;
     lines_destroy(r->lines);
     r->lines = NULL;
     json_decref(r->answer);
@@ -151,6 +155,7 @@ void one_cell_spawn(struct one_cell *c, int q, const char *role)
     memset(r->page.data, 0, sizeof(struct runner_status));
     if (process_spawn(&spec, &r->process, &err) < 0)
         fail_msg("%s", err.text);
+    r->group = r->process.pid;
     (void)close(pair[1]);
     free(path);
     r->lines = lines_create(pair[0], NULL);
@@ -304,6 +309,26 @@ void one_cell_quit(struct one_cell *c)
         end_rank(r);
     }
     json_decref(quit);
+}
+
+void one_cell_loop(const struct one_cell *c, struct one_loop *copy)
+{
+    for (int q = 0; q < c->world; q++) {
+        const json_t *ns = json_object_get(c->ranks[q].answer, "ns");
+        copy->ns[q] = calloc((size_t)c->setting.iterations, sizeof(double));
+        assert_non_null(copy->ns[q]);
+        for (int i = 0; i < c->setting.iterations; i++)
+            copy->ns[q][i] = json_number_value(json_array_get(ns, (size_t)i));
+        copy->wall[q] = c->ranks[q].wall_ns;
+        copy->queue[q] = c->ranks[q].queue_ns;
+    }
+    copy->loop = (struct judge_loop){c->world, c->setting.iterations, (const double *const *)copy->ns, copy->wall, copy->queue};
+}
+
+void one_loop_free(struct one_loop *copy)
+{
+    for (int q = 0; q < copy->loop.world; q++)
+        free(copy->ns[q]);
 }
 
 /* ---- whole ways ---------------------------------------------------------------------------------------------------------- */

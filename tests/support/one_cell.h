@@ -15,6 +15,7 @@
 
 struct one_rank {
     struct process process;
+    pid_t group; /* of everything that the runner has started */
     struct lines *lines;
     struct segment inputs, expected, slots, page;
     struct problem_setting setting;
@@ -56,6 +57,14 @@ int one_cell_command(struct one_cell *c, json_t *command);
 
 /* Sends "quit" and waits until all have ended with 0, or kills what is there after a failure. */
 void one_cell_quit(struct one_cell *c);
+
+/* What the last command "time" has measured, as the judge takes it. */
+struct one_loop {
+    double *ns[ONE_CELL_MAX_WORLD], wall[ONE_CELL_MAX_WORLD], queue[ONE_CELL_MAX_WORLD];
+    struct judge_loop loop;
+};
+void one_cell_loop(const struct one_cell *c, struct one_loop *copy);
+void one_loop_free(struct one_loop *copy);
 
 /* Reference runs and seals the inputs. */
 void one_cell_reference(struct one_cell *c);

@@ -213,39 +213,13 @@ static void test_times_of_a_candidate(void **state)
     one_cell_close(&c);
 }
 
-struct loop_copy {
-    double *ns[ONE_CELL_MAX_WORLD], wall[ONE_CELL_MAX_WORLD], queue[ONE_CELL_MAX_WORLD];
-    struct judge_loop loop;
-};
-
-/* What the last command "time" has measured. */
-static void copy_loop(const struct one_cell *c, struct loop_copy *copy)
-{
-    for (int q = 0; q < c->world; q++) {
-        const json_t *ns = json_object_get(c->ranks[q].answer, "ns");
-        copy->ns[q] = calloc((size_t)c->setting.iterations, sizeof(double));
-        assert_non_null(copy->ns[q]);
-        for (int i = 0; i < c->setting.iterations; i++)
-            copy->ns[q][i] = json_number_value(json_array_get(ns, (size_t)i));
-        copy->wall[q] = c->ranks[q].wall_ns;
-        copy->queue[q] = c->ranks[q].queue_ns;
-    }
-    copy->loop = (struct judge_loop){c->world, c->setting.iterations, (const double *const *)copy->ns, copy->wall, copy->queue};
-}
-
-static void free_loop(struct loop_copy *copy)
-{
-    for (int q = 0; q < copy->loop.world; q++)
-        free(copy->ns[q]);
-}
-
-static void time_reference(struct one_cell *c, struct loop_copy *loop)
+static void time_reference(struct one_cell *c, struct one_loop *loop)
 {
     assert_int_equal(one_cell_start(c, "reference", NULL), 0);
     assert_int_equal(one_cell_command(c, json_pack("{s:s, s:i, s:i, s:[]}", "do", "time", "warmup", 3, "iterations",
                                                    c->setting.iterations, "sample")),
                      0);
-    copy_loop(c, loop);
+    one_cell_loop(c, loop);
     one_cell_quit(c);
 }
 
@@ -255,7 +229,7 @@ static void test_honest_times_are_believed(void **state)
     static const double sizes[] = {256, 512};
     struct one_cell c;
     struct build_result r;
-    struct loop_copy reference, candidate;
+    struct one_loop reference, candidate;
     struct judge_clock clock;
     (void)state;
     assert_int_equal(build("correct", &r), BUILD_OK);
@@ -264,7 +238,7 @@ static void test_honest_times_are_believed(void **state)
     time_reference(&c, &reference);
     one_cell_candidate(&c, r.object);
     assert_int_equal(c.outcome, OUTCOME_CORRECT);
-    copy_loop(&c, &candidate);
+    one_cell_loop(&c, &candidate);
     one_cell_quit(&c);
     judge_clock(&candidate.loop, &reference.loop, &clock);
     if (clock.outcome != OUTCOME_CORRECT)
@@ -276,8 +250,8 @@ static void test_honest_times_are_believed(void **state)
     assert_true(clock.outcome == OUTCOME_TAMPERING || !clock.conclusive);
     print_message("claimed %.1f ms of %.1f ms, believed up to %.1f ms: %s\n", clock.claimed_ns * 1e-6, clock.wall_ns * 1e-6,
                   clock.allowed_ns * 1e-6, outcome_name(clock.outcome));
-    free_loop(&reference);
-    free_loop(&candidate);
+    one_loop_free(&reference);
+    one_loop_free(&candidate);
     one_cell_close(&c);
 }
 
