@@ -6,8 +6,10 @@
  * them with one world size.
  *
  * On disk, written once (format 1):
- *     RUN/plan/plan.json   { "format": 1, "settings": [...], "candidates": [...], "shards": [...], "skipped": [...], "cells": N }
- *                          a shard's entry holds the SHA-256 of its lines in plan/cells
+ *     RUN/plan/plan.json   { "format": 1, "settings": [...], "candidates": [...], "skipped": [...], "cells": N, "shards": N,
+ *                            "shards_digest": SHA-256 of plan/shards }
+ *     RUN/plan/shards      one fixed-width line per shard: "WWWW FFFFFFFFF NNNNNNNNN MMMMMMMMMMMMMMM DIGEST\n", world size, first
+ *                          cell, number of cells, estimate in milliseconds, SHA-256 of its lines in plan/cells
  *     RUN/plan/cells       one fixed-width line "SSSSSSSSS CCCCCCCCC\n" per cell (decimal setting and candidate, 9 digits each), so that a
  *                          shard reads its own range only
  *
@@ -90,10 +92,14 @@ struct plan *plan_make(struct sweep *s, double shard_seconds, struct pkb_error *
 void plan_destroy(struct plan *p);
 
 /* Writes RUN/plan/; reads it whole (from files, or from their texts), or what one shard needs: all settings and candidates, that shard's
- * cells. Settings must fit their digests, and the lines of a shard the digest that its entry in plan.json holds. */
+ * cells. Settings, shards and the lines of a shard must fit the digests that were written. */
+struct plan_texts {
+    const char *json, *shards, *cells;
+    size_t json_size, shards_size, cells_size;
+};
 int plan_save(const struct plan *p, const char *run, struct pkb_error *err);
 struct plan *plan_load(const char *run, struct pkb_error *err);
-struct plan *plan_load_text(const char *json, size_t json_size, const char *cells, size_t cells_size, struct pkb_error *err);
+struct plan *plan_load_text(const struct plan_texts *texts, struct pkb_error *err);
 struct plan *plan_load_shard(const char *run, int shard, struct pkb_error *err);
 
 /* The digest of a cell, in hexadecimal. */

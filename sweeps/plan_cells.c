@@ -2,38 +2,29 @@
 /* Lines of plan/cells: "SSSSSSSSS CCCCCCCCC\n". */
 #include <string.h>
 
+#include "sweeps/digits.h"
 #include "sweeps/plan_parts.h"
 
 #define DIGITS 9
 
-static void format_number(uint32_t value, char *text)
-{
-    for (int i = DIGITS - 1; i >= 0; i--) {
-        text[i] = (char)('0' + value % 10);
-        value /= 10;
-    }
-}
-
 void plan_format_cells(const struct plan_cell *cells, size_t n, char *text)
 {
     for (size_t i = 0; i < n; i++, text += PLAN_LINE) {
-        format_number(cells[i].setting, text);
+        digits_format(cells[i].setting, DIGITS, text);
         text[DIGITS] = ' ';
-        format_number(cells[i].candidate, text + DIGITS + 1);
+        digits_format(cells[i].candidate, DIGITS, text + DIGITS + 1);
         text[PLAN_LINE - 1] = '\n';
     }
 }
 
-static bool parse_number(const char *text, uint32_t *value)
+static int parse_line(const char *text, struct plan_cell *cell, struct pkb_error *err)
 {
-    uint32_t n = 0;
-    for (int i = 0; i < DIGITS; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        n = n * 10 + (uint32_t)(text[i] - '0');
-    }
-    *value = n;
-    return true;
+    uint64_t setting, candidate;
+    if (!digits_parse(text, DIGITS, &setting) || text[DIGITS] != ' ' || !digits_parse(text + DIGITS + 1, DIGITS, &candidate) ||
+        text[PLAN_LINE - 1] != '\n')
+        return pkb_error_set(err, "expected two numbers of 9 digits");
+    *cell = (struct plan_cell){(uint32_t)setting, (uint32_t)candidate};
+    return 0;
 }
 
 static int check_cell(const struct plan *p, const struct plan_cell *cell, const struct plan_cell *before, struct pkb_error *err)
@@ -52,11 +43,7 @@ int plan_parse_cells(const struct plan *p, const char *text, uint64_t first, siz
                      struct pkb_error *err)
 {
     for (size_t i = 0; i < n; i++, text += PLAN_LINE) {
-        bool ok = parse_number(text, &cells[i].setting) && text[DIGITS] == ' ' &&
-                  parse_number(text + DIGITS + 1, &cells[i].candidate) && text[PLAN_LINE - 1] == '\n';
-        if (!ok)
-            pkb_error_set(err, "expected two numbers of 9 digits");
-        if (!ok || check_cell(p, &cells[i], i ? &cells[i - 1] : NULL, err) < 0)
+        if (parse_line(text, &cells[i], err) < 0 || check_cell(p, &cells[i], i ? &cells[i - 1] : NULL, err) < 0)
             return pkb_error_prefix(err, "cells: line %llu", (unsigned long long)(first + i + 1));
     }
     return 0;

@@ -13,13 +13,13 @@ static bool is_digest(const char *text)
     return strlen(text) == PKB_DIGEST_HEX - 1 && strspn(text, "0123456789abcdef") == PKB_DIGEST_HEX - 1;
 }
 
-static int get_digest(const json_t *value, char out[PKB_DIGEST_HEX], struct pkb_error *err)
+static int get_digest(const json_t *value, const char *key, char out[PKB_DIGEST_HEX], struct pkb_error *err)
 {
     const char *text;
-    if (pkb_json_string(value, "digest", &text, err) < 0)
+    if (pkb_json_string(value, key, &text, err) < 0)
         return -1;
     if (!is_digest(text))
-        return pkb_error_set(err, "digest: expected 64 hexadecimal digits");
+        return pkb_error_set(err, "%s: expected 64 hexadecimal digits", key);
     memcpy(out, text, PKB_DIGEST_HEX);
     return 0;
 }
@@ -85,7 +85,7 @@ static int decode_candidate(const json_t *value, struct plan_candidate *c, struc
     const char *kind;
     int64_t sample;
     if (get_problem(value, &c->problem, err) < 0 || pkb_json_int(value, "sample", 1, 1000, &sample, err) < 0 ||
-        pkb_json_string(value, "kind", &kind, err) < 0 || get_digest(value, c->digest, err) < 0 ||
+        pkb_json_string(value, "kind", &kind, err) < 0 || get_digest(value, "digest", c->digest, err) < 0 ||
         copy_text(value, "model", &c->model, err) < 0 || copy_text(value, "path", &c->path, err) < 0)
         return -1;
     if (strcmp(kind, "c") != 0 && strcmp(kind, "cu") != 0 && strcmp(kind, "py") != 0)
@@ -108,51 +108,6 @@ static int decode_candidates(const json_t *value, struct plan *p, struct pkb_err
         if (decode_candidate(json_array_get(list, i), &p->candidates[i], err) < 0)
             return pkb_error_prefix(err, "candidates: entry %zu", i + 1);
     }
-    return 0;
-}
-
-/* ---- shards -------------------------------------------------------------------------------------------------------- */
-
-static int decode_shard(const json_t *value, struct plan_shard *s, struct pkb_error *err)
-{
-    int64_t id, world, first, count;
-    if (pkb_json_int(value, "id", 0, PLAN_MAX, &id, err) < 0 ||
-        pkb_json_int(value, "world", 1, PROBLEM_MAX_WORLD, &world, err) < 0 ||
-        pkb_json_int(value, "first", 0, PLAN_MAX, &first, err) < 0 ||
-        pkb_json_int(value, "count", 1, PLAN_MAX, &count, err) < 0 || pkb_json_real(value, "seconds", &s->seconds, err) < 0)
-        return -1;
-    if (!(s->seconds >= 0))
-        return pkb_error_set(err, "seconds: must not be negative");
-    s->id = (int)id;
-    s->world = (int)world;
-    s->first = (uint64_t)first;
-    s->count = (uint64_t)count;
-    return 0;
-}
-
-/* The shards must be the cells' ranges, one behind the other. */
-static int decode_shards(const json_t *value, struct plan_index *index, struct pkb_error *err)
-{
-    struct plan *p = index->plan;
-    json_t *list;
-    uint64_t next = 0;
-    p->shards = list_storage(value, "shards", sizeof(*p->shards), &list, err);
-    index->shard_digests = p->shards ? calloc(json_array_size(list) + 1, sizeof(*index->shard_digests)) : NULL;
-    if (!index->shard_digests)
-        return p->shards ? pkb_error_set(err, "out of memory") : -1;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        struct plan_shard *s = &p->shards[i];
-        const json_t *entry = json_array_get(list, i);
-        if (decode_shard(entry, s, err) < 0 || get_digest(entry, index->shard_digests[i], err) < 0)
-            return pkb_error_prefix(err, "shards: entry %zu", i + 1);
-        if (s->id != (int)i || s->first != next)
-            return pkb_error_set(err, "shards: entry %zu: not behind the one before it", i + 1);
-        next += s->count;
-        p->n_shards++;
-    }
-    if (next != index->n_cells)
-        return pkb_error_set(err, "shards: they hold %llu cells, not %llu", (unsigned long long)next,
-                             (unsigned long long)index->n_cells);
     return 0;
 }
 
@@ -195,18 +150,19 @@ void plan_index_clear(struct plan_index *index)
 
 static int decode(const json_t *value, struct plan_index *index, struct pkb_error *err)
 {
-    int64_t format, cells;
+    int64_t format, cells, shards;
     if (!json_is_object(value))
         return pkb_error_set(err, "expected an object");
     if (pkb_json_int(value, "format", 1, INT64_MAX, &format, err) < 0)
         return -1;
     if (format != 1)
         return pkb_error_set(err, "format %lld is of a newer pkb; this one reads format 1", (long long)format);
-    if (pkb_json_int(value, "cells", 1, PLAN_MAX, &cells, err) < 0)
+    if (pkb_json_int(value, "cells", 1, PLAN_MAX, &cells, err) < 0 || pkb_json_int(value, "shards", 1, cells, &shards, err) < 0 ||
+        get_digest(value, "shards_digest", index->shards_digest, err) < 0)
         return -1;
     index->n_cells = (uint64_t)cells;
-    if (decode_settings(value, index->plan, err) < 0 || decode_candidates(value, index->plan, err) < 0 ||
-        decode_shards(value, index, err) < 0)
+    index->n_shards = (uint64_t)shards;
+    if (decode_settings(value, index->plan, err) < 0 || decode_candidates(value, index->plan, err) < 0)
         return -1;
     return decode_skips(value, index->plan, err);
 }

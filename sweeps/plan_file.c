@@ -11,6 +11,29 @@
 #include "util/file.h"
 #include "util/json.h"
 
+struct paths {
+    char *folder, *index, *shards, *cells;
+};
+
+static void paths_clear(struct paths *paths)
+{
+    free(paths->folder);
+    free(paths->index);
+    free(paths->shards);
+    free(paths->cells);
+    *paths = (struct paths){0};
+}
+
+/* To be cleared in any case. */
+static int paths_init(struct paths *paths, const char *run, struct pkb_error *err)
+{
+    paths->folder = pkb_format(err, "%s/plan", run);
+    paths->index = pkb_format(err, "%s/plan/plan.json", run);
+    paths->shards = pkb_format(err, "%s/plan/shards", run);
+    paths->cells = pkb_format(err, "%s/plan/cells", run);
+    return paths->folder && paths->index && paths->shards && paths->cells ? 0 : -1;
+}
+
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
 static json_t *encode_settings(const struct plan *p)
@@ -41,26 +64,6 @@ static json_t *encode_candidates(const struct plan *p)
     return NULL;
 }
 
-static json_t *encode_shards(const struct plan *p, const char *lines)
-{
-    json_t *list = json_array();
-    int rc = list ? 0 : -1;
-    for (size_t i = 0; rc == 0 && i < p->n_shards; i++) {
-        const struct plan_shard *s = &p->shards[i];
-        char digest[PKB_DIGEST_HEX];
-        rc = pkb_digest_buffer(lines + s->first * PLAN_LINE, s->count * PLAN_LINE, digest, NULL);
-        if (rc < 0)
-            break;
-        rc = json_array_append_new(list, json_pack("{s:i, s:i, s:I, s:I, s:o, s:s}", "id", s->id, "world", s->world, "first",
-                                                   (json_int_t)s->first, "count", (json_int_t)s->count, "seconds",
-                                                   pkb_json_number(s->seconds), "digest", digest));
-    }
-    if (rc == 0)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *encode_skips(const struct plan *p)
 {
     json_t *list = json_array();
@@ -76,11 +79,11 @@ static json_t *encode_skips(const struct plan *p)
     return NULL;
 }
 
-static int save_index(const struct plan *p, const char *lines, const char *path, struct pkb_error *err)
+static int save_index(const struct plan *p, const char *shards_digest, const char *path, struct pkb_error *err)
 {
-    json_t *value =
-        json_pack("{s:i, s:I, s:o, s:o, s:o, s:o}", "format", 1, "cells", (json_int_t)p->n_cells, "settings", encode_settings(p),
-                  "candidates", encode_candidates(p), "shards", encode_shards(p, lines), "skipped", encode_skips(p));
+    json_t *value = json_pack("{s:i, s:I, s:I, s:s, s:o, s:o, s:o}", "format", 1, "cells", (json_int_t)p->n_cells, "shards",
+                              (json_int_t)p->n_shards, "shards_digest", shards_digest, "settings", encode_settings(p),
+                              "candidates", encode_candidates(p), "skipped", encode_skips(p));
     if (!value)
         return pkb_error_set(err, "%s: cannot encode the plan (out of memory, or a path that is not UTF-8)", path);
     int rc = pkb_json_write(path, value, false, err);
@@ -88,32 +91,39 @@ static int save_index(const struct plan *p, const char *lines, const char *path,
     return rc;
 }
 
-/* The cells first: a plan.json means that all is there. */
-static int save_to(const struct plan *p, const char *folder, struct pkb_error *err)
+static int save_lines(const struct plan *p, const struct paths *paths, char shards_digest[PKB_DIGEST_HEX], struct pkb_error *err)
 {
-    char *cells = pkb_format(err, "%s/cells", folder);
-    char *index = pkb_format(err, "%s/plan.json", folder);
-    char *lines = cells && index ? malloc(p->n_cells * PLAN_LINE + 1) : NULL;
-    int rc = lines ? 0 : pkb_error_set(err, "out of memory");
+    size_t cells_size = p->n_cells * PLAN_LINE, shards_size = p->n_shards * PLAN_SHARD_LINE;
+    char *cells = malloc(cells_size + 1), *shards = malloc(shards_size + 1);
+    int rc = cells && shards ? 0 : pkb_error_set(err, "out of memory");
     if (rc == 0) {
-        plan_format_cells(p->cells, p->n_cells, lines);
-        rc = pkb_file_write(cells, lines, p->n_cells * PLAN_LINE, err);
+        plan_format_cells(p->cells, p->n_cells, cells);
+        rc = plan_format_shards(p, cells, shards, err);
     }
     if (rc == 0)
-        rc = save_index(p, lines, index, err);
-    free(lines);
-    free(index);
+        rc = pkb_digest_buffer(shards, shards_size, shards_digest, err);
+    if (rc == 0)
+        rc = pkb_file_write(paths->cells, cells, cells_size, err);
+    if (rc == 0)
+        rc = pkb_file_write(paths->shards, shards, shards_size, err);
     free(cells);
+    free(shards);
     return rc;
 }
 
+/* The lines first: a plan.json means that all is there. */
 int plan_save(const struct plan *p, const char *run, struct pkb_error *err)
 {
-    char *folder = pkb_format(err, "%s/plan", run);
-    int rc = folder ? pkb_mkdirs(folder, err) : -1;
+    char digest[PKB_DIGEST_HEX];
+    struct paths paths;
+    int rc = paths_init(&paths, run, err);
     if (rc == 0)
-        rc = save_to(p, folder, err);
-    free(folder);
+        rc = pkb_mkdirs(paths.folder, err);
+    if (rc == 0)
+        rc = save_lines(p, &paths, digest, err);
+    if (rc == 0)
+        rc = save_index(p, digest, paths.index, err);
+    paths_clear(&paths);
     return rc;
 }
 
@@ -133,7 +143,7 @@ static int read_shard(const struct plan_index *index, size_t shard, const char *
                              (unsigned long long)(s->first + s->count));
     const struct plan_setting *settings = index->plan->settings;
     if (settings[cells[0].setting].world != s->world || settings[cells[s->count - 1].setting].world != s->world)
-        return pkb_error_set(err, "shards: entry %zu: its cells have another world size", shard + 1);
+        return pkb_error_set(err, "shards: line %zu: its cells have another world size", shard + 1);
     return 0;
 }
 
@@ -174,30 +184,44 @@ static int check_size(const struct plan_index *index, uint64_t size, struct pkb_
                          (unsigned long long)(index->n_cells * PLAN_LINE), (unsigned long long)index->n_cells);
 }
 
-struct plan *plan_load_text(const char *json, size_t json_size, const char *cells, size_t cells_size, struct pkb_error *err)
+/* Reads plan.json and plan/shards from their texts. */
+static int read_index(struct plan_index *index, const char *json, size_t json_size, const char *shards, size_t shards_size,
+                      struct pkb_error *err)
+{
+    json_t *value = pkb_json_parse(json, json_size, err);
+    int rc = value ? plan_decode(value, index, err) : -1;
+    json_decref(value);
+    if (rc < 0)
+        return pkb_error_prefix(err, "plan.json");
+    return plan_parse_shards(index, shards, shards_size, err);
+}
+
+struct plan *plan_load_text(const struct plan_texts *t, struct pkb_error *err)
 {
     struct plan_index index = {0};
-    json_t *value = pkb_json_parse(json, json_size, err);
-    if (!value || plan_decode(value, &index, err) < 0) {
-        pkb_error_prefix(err, "plan.json");
-        json_decref(value);
-        return NULL;
-    }
-    json_decref(value);
-    int rc = check_size(&index, cells_size, err);
+    int rc = read_index(&index, t->json, t->json_size, t->shards, t->shards_size, err);
     if (rc == 0)
-        rc = read_shards(&index, 0, index.plan->n_shards, cells, err);
+        rc = check_size(&index, t->cells_size, err);
+    if (rc == 0)
+        rc = read_shards(&index, 0, index.n_shards, t->cells, err);
     return finish(&index, rc);
 }
 
-static struct plan *load_files(const char *json_path, const char *cells_path, struct pkb_error *err)
+static struct plan *load_all(const struct paths *paths, struct pkb_error *err)
 {
-    char *json = NULL, *cells = NULL;
-    size_t json_size = 0, cells_size = 0;
     struct plan *p = NULL;
-    if (pkb_file_read(json_path, 0, &json, &json_size, err) == 0 && pkb_file_read(cells_path, 0, &cells, &cells_size, err) == 0)
-        p = plan_load_text(json, json_size, cells, cells_size, err);
+    char *json = NULL, *shards = NULL, *cells = NULL;
+    struct plan_texts t = {0};
+    if (pkb_file_read(paths->index, 0, &json, &t.json_size, err) == 0 &&
+        pkb_file_read(paths->shards, 0, &shards, &t.shards_size, err) == 0 &&
+        pkb_file_read(paths->cells, 0, &cells, &t.cells_size, err) == 0) {
+        t.json = json;
+        t.shards = shards;
+        t.cells = cells;
+        p = plan_load_text(&t, err);
+    }
     free(json);
+    free(shards);
     free(cells);
     return p;
 }
@@ -235,25 +259,31 @@ static int read_range(struct plan_index *index, size_t shard, int fd, const char
     return rc;
 }
 
-static struct plan *load_shard(const char *json_path, const char *cells_path, int shard, struct pkb_error *err)
+static int read_index_files(struct plan_index *index, const struct paths *paths, struct pkb_error *err)
+{
+    char *json = NULL, *shards = NULL;
+    size_t json_size = 0, shards_size = 0;
+    int rc = pkb_file_read(paths->index, 0, &json, &json_size, err);
+    if (rc == 0)
+        rc = pkb_file_read(paths->shards, 0, &shards, &shards_size, err);
+    if (rc == 0)
+        rc = read_index(index, json, json_size, shards, shards_size, err);
+    free(json);
+    free(shards);
+    return rc;
+}
+
+static struct plan *load_one(const struct paths *paths, int shard, struct pkb_error *err)
 {
     struct plan_index index = {0};
-    json_t *value = pkb_json_read(json_path, err);
-    if (!value)
-        return NULL;
-    int rc = plan_decode(value, &index, err);
-    json_decref(value);
-    if (rc < 0) {
-        pkb_error_prefix(err, "plan.json");
-        return NULL;
+    if (read_index_files(&index, paths, err) < 0)
+        return finish(&index, -1);
+    if (shard < 0 || (uint64_t)shard >= index.n_shards) {
+        pkb_error_set(err, "there is no shard %d; the plan has %llu", shard, (unsigned long long)index.n_shards);
+        return finish(&index, -1);
     }
-    int fd = open(cells_path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        rc = pkb_error_errno(err, "%s", cells_path);
-    else if (shard < 0 || (size_t)shard >= index.plan->n_shards)
-        rc = pkb_error_set(err, "there is no shard %d; the plan has %zu", shard, index.plan->n_shards);
-    else
-        rc = read_range(&index, (size_t)shard, fd, cells_path, err);
+    int fd = open(paths->cells, O_RDONLY | O_CLOEXEC);
+    int rc = fd < 0 ? pkb_error_errno(err, "%s", paths->cells) : read_range(&index, (size_t)shard, fd, paths->cells, err);
     if (fd >= 0)
         (void)close(fd);
     return finish(&index, rc);
@@ -263,14 +293,12 @@ static struct plan *load_shard(const char *json_path, const char *cells_path, in
 static struct plan *load(const char *run, const int *shard, struct pkb_error *err)
 {
     struct plan *p = NULL;
-    char *json = pkb_format(err, "%s/plan/plan.json", run);
-    char *cells = pkb_format(err, "%s/plan/cells", run);
-    if (json && cells)
-        p = shard ? load_shard(json, cells, *shard, err) : load_files(json, cells, err);
+    struct paths paths;
+    if (paths_init(&paths, run, err) == 0)
+        p = shard ? load_one(&paths, *shard, err) : load_all(&paths, err);
     if (!p)
         pkb_error_prefix(err, "plan of %s", run);
-    free(json);
-    free(cells);
+    paths_clear(&paths);
     return p;
 }
 

@@ -59,14 +59,25 @@ void plan_format_cells(const struct plan_cell *cells, size_t n, char *text);
 int plan_parse_cells(const struct plan *p, const char *text, uint64_t first, size_t n, struct plan_cell *cells,
                      struct pkb_error *err);
 
-/* ---- plan_decode.c ------------------------------------------------------------------------------------------------- */
+/* ---- plan_shard_lines.c: lines of plan/shards ---------------------------------------------------------------------- */
 
-/* plan.json, checked; the cells are still missing. */
+#define PLAN_SHARD_LINE 106
+
+/* Writes the lines of all shards; `cells` are the lines of plan/cells, whose digests they hold. */
+int plan_format_shards(const struct plan *p, const char *cells, char *text, struct pkb_error *err);
+
+/* plan.json and plan/shards, checked; the cells are still missing. */
 struct plan_index {
     struct plan *plan;
-    uint64_t n_cells;
-    char (*shard_digests)[PKB_DIGEST_HEX]; /* of each shard's lines */
+    uint64_t n_cells, n_shards;
+    char shards_digest[PKB_DIGEST_HEX];    /* of plan/shards */
+    char (*shard_digests)[PKB_DIGEST_HEX]; /* of each shard's lines in plan/cells */
 };
+
+/* Reads the lines of plan/shards, which must be the ranges of the plan's cells, one behind the other. */
+int plan_parse_shards(struct plan_index *index, const char *text, size_t size, struct pkb_error *err);
+
+/* ---- plan_decode.c ------------------------------------------------------------------------------------------------- */
 
 int plan_decode(const json_t *value, struct plan_index *index, struct pkb_error *err);
 void plan_index_clear(struct plan_index *index);

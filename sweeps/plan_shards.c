@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shards: ranges of cells with one world size that take about as long as asked for. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ static int close_shard(struct packing *k, struct pkb_error *err)
         p->shards = grown;
     }
     k->open.id = (int)p->n_shards;
+    k->open.seconds = round(k->open.seconds * 1000) / 1000; /* as plan/shards holds it */
     p->shards[p->n_shards++] = k->open;
     k->open = (struct plan_shard){0};
     return 0;

@@ -494,55 +494,74 @@ static void test_missing_files(void **state)
     plan_destroy(p);
 }
 
+/* The three files of a saved plan; `text` owns what `plan` points to. */
 struct texts {
-    char *json, *cells;
-    size_t json_size, cells_size;
+    char *text[3];
+    struct plan_texts plan;
 };
 
 static struct texts saved_texts(const char *base, const char *fields)
 {
+    static const char *const names[] = {"plan.json", "shards", "cells"};
     struct pkb_error err = {""};
     struct texts t;
+    size_t size[3];
     struct plan *p = get_plan(base, fields, 40);
     assert_int_equal(plan_save(p, base, &err), 0);
     plan_destroy(p);
-    char *json = pkb_format(&err, "%s/plan/plan.json", base), *cells = pkb_format(&err, "%s/plan/cells", base);
-    assert_int_equal(pkb_file_read(json, 0, &t.json, &t.json_size, &err), 0);
-    assert_int_equal(pkb_file_read(cells, 0, &t.cells, &t.cells_size, &err), 0);
-    free(json);
-    free(cells);
+    for (int i = 0; i < 3; i++) {
+        char *path = pkb_format(&err, "%s/plan/%s", base, names[i]);
+        assert_int_equal(pkb_file_read(path, 0, &t.text[i], &size[i], &err), 0);
+        free(path);
+    }
+    t.plan = (struct plan_texts){t.text[0], t.text[1], t.text[2], size[0], size[1], size[2]};
     return t;
 }
 
-static bool accepted(const struct texts *t, struct pkb_error *err)
+static void free_texts(struct texts *t)
 {
-    struct plan *p = plan_load_text(t->json, t->json_size, t->cells, t->cells_size, err);
+    for (int i = 0; i < 3; i++)
+        free(t->text[i]);
+}
+
+static bool accepted(const struct plan_texts *t, struct pkb_error *err)
+{
+    struct plan *p = plan_load_text(t, err);
     plan_destroy(p);
     return p != NULL;
 }
 
-/* Every single damage to the cells is noticed. */
+/* Every single damage to the text of `size` bytes is noticed, and every missing end. */
+static void check_damage(const struct plan_texts *t, char *text, size_t *size)
+{
+    static const char other[] = {'0', '9', 'a', ' ', '\n', '\0', '-'};
+    struct pkb_error err = {""};
+    assert_true(accepted(t, &err));
+    for (size_t i = 0; i < *size; i++) {
+        char saved = text[i];
+        for (size_t k = 0; k < sizeof(other); k++) {
+            text[i] = other[k];
+            if (other[k] != saved)
+                assert_false(accepted(t, &err));
+        }
+        text[i] = saved;
+    }
+    for (size_t whole = *size; (*size)-- > 0;)
+        assert_true(*size == whole || !accepted(t, &err));
+}
+
 static void test_damaged_cells(void **state)
 {
-    struct pkb_error err = {""};
     struct texts t = saved_texts(*state, ROUND_TRIP);
-    assert_true(accepted(&t, &err));
-    for (size_t i = 0; i < t.cells_size; i++) {
-        static const char other[] = {'0', '9', ' ', '\n', '\0', '-'};
-        char saved = t.cells[i];
-        for (size_t k = 0; k < sizeof(other); k++) {
-            t.cells[i] = other[k];
-            if (other[k] != saved)
-                assert_false(accepted(&t, &err));
-        }
-        t.cells[i] = saved;
-    }
-    for (size_t size = t.cells_size; size-- > 0;) {
-        t.cells_size = size;
-        assert_false(accepted(&t, &err));
-    }
-    free(t.json);
-    free(t.cells);
+    check_damage(&t.plan, t.text[2], &t.plan.cells_size);
+    free_texts(&t);
+}
+
+static void test_damaged_shards(void **state)
+{
+    struct texts t = saved_texts(*state, ROUND_TRIP);
+    check_damage(&t.plan, t.text[1], &t.plan.shards_size);
+    free_texts(&t);
 }
 
 /* Damage to plan.json is refused or changes nothing but texts: it never reads outside, which the sanitizers watch. */
@@ -552,22 +571,21 @@ static void test_damaged_index(void **state)
     struct texts t = saved_texts(*state, ROUND_TRIP);
     uint32_t random = 7;
     int refused = 0;
-    size_t whole = t.json_size;
+    size_t whole = t.plan.json_size;
     for (int i = 0; i < 3000; i++) {
         random = random * 1664525 + 1013904223;
         size_t at = (random >> 4) % whole;
-        char saved = t.json[at];
-        t.json[at] = i % 2 ? (char)(saved ^ (1 << (random >> 29))) : "0123456789-.,:\"[]{}e "[(random >> 24) % 21];
-        refused += !accepted(&t, &err);
-        t.json[at] = saved;
+        char saved = t.text[0][at];
+        t.text[0][at] = i % 2 ? (char)(saved ^ (1 << (random >> 29))) : "0123456789-.,:\"[]{}e "[(random >> 24) % 21];
+        refused += !accepted(&t.plan, &err);
+        t.text[0][at] = saved;
     }
     assert_true(refused > 1500);
-    for (t.json_size = 0; t.json_size + 1 < whole; t.json_size += 37)
-        assert_false(accepted(&t, &err));
-    t.json_size = whole;
-    assert_true(accepted(&t, &err));
-    free(t.json);
-    free(t.cells);
+    for (t.plan.json_size = 0; t.plan.json_size + 1 < whole; t.plan.json_size += 37)
+        assert_false(accepted(&t.plan, &err));
+    t.plan.json_size = whole;
+    assert_true(accepted(&t.plan, &err));
+    free_texts(&t);
 }
 
 /* Replaces the first `from` of the index by `to`. */
@@ -587,15 +605,13 @@ static void test_wrong_index(void **state)
         {"\"format\":1", "\"format\":2", "plan.json: format 2 is of a newer pkb"},
         {"\"format\":1", "\"format\":\"1\"", "plan.json: format: expected an integer"},
         {"\"format\":1,", "", "plan.json: format: missing"},
-        {"\"cells\":3", "\"cells\":4", "they hold 3 cells, not 4"},
+        {"\"cells\":3", "\"cells\":4", "shards: they hold 3 cells, not 4"},
         {"\"cells\":3", "\"cells\":0", "cells: 0 is outside 1.."},
         {"\"cells\":3", "\"cells\":99999999999", "cells: 99999999999 is outside"},
-        {"\"count\":3", "\"count\":2", "they hold 2 cells, not 3"},
-        {"\"count\":3", "\"count\":999999999", "they hold 999999999 cells"},
-        {"\"first\":0", "\"first\":1", "shards: entry 1: not behind the one before it"},
-        {"\"id\":0", "\"id\":1", "shards: entry 1: not behind the one before it"},
-        {"\"seconds\":33", "\"seconds\":-33", "shards: entry 1: seconds: must not be negative"},
-        {"\"world\":2,\"first\"", "\"world\":3,\"first\"", "its cells have another world size"},
+        {"\"shards\":1", "\"shards\":0", "shards: 0 is outside 1..3"},
+        {"\"shards\":1", "\"shards\":2", "shards: 106 bytes, expected 212 for 2 shards"},
+        {"\"shards\":1", "\"shards\":4", "shards: 4 is outside 1..3"},
+        {"\"shards_digest\":\"", "\"shards_digest\":\"0", "shards_digest: expected 64 hexadecimal digits"},
         {"\"problem\":\"01_allreduce\"", "\"problem\":\"1\"", "this pkb knows no \"1\""},
         {"\"problem\":\"01_allreduce\"", "\"problem\":\"99_x\"",
          "settings: entry 1: setting: problem: this pkb knows no \"99_x\""},
@@ -625,15 +641,51 @@ static void test_wrong_index(void **state)
         saved_texts(*state, "problems = 1, models = 'a', gpus = 2, shapes = 'tiny', time = function() return 11 end");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pkb_error err = {""};
-        struct texts u = t;
-        u.json = replaced(t.json, rows[i].from, rows[i].to);
-        u.json_size = strlen(u.json);
+        struct plan_texts u = t.plan;
+        char *json = replaced(t.text[0], rows[i].from, rows[i].to);
+        u.json = json;
+        u.json_size = strlen(json);
         if (accepted(&u, &err) || !strstr(err.text, rows[i].expected))
             fail_msg("%s -> %s: %s", rows[i].from, rows[i].to, err.text[0] ? err.text : "accepted");
-        free(u.json);
+        free(json);
     }
-    free(t.json);
-    free(t.cells);
+    free_texts(&t);
+}
+
+/* Lines of plan/shards that are whole and fit their digest, but say something wrong. */
+static void test_wrong_shards(void **state)
+{
+    static const struct {
+        size_t column;
+        const char *digits, *expected;
+    } rows[] = {
+        {0, "0004", "shards: line 1: its cells have another world size"},
+        {5, "000000001", "shards: line 1: not behind the one before it"},
+        {15, "000000000", "shards: line 1: not behind the one before it"},
+        {15, "000000002", "shards: they hold 2 cells, not 3"},
+        {15, "999999999", "shards: they hold 999999999 cells, not 3"},
+        {15, "00000000x", "shards: line 1: expected four numbers and a digest"},
+        {25, "-00000000000001", "shards: line 1: expected four numbers and a digest"},
+        {41, "00", "cells: lines 1 to 3 are not those that were written"},
+    };
+    struct texts t =
+        saved_texts(*state, "problems = 1, models = 'a', gpus = 2, shapes = 'tiny', time = function() return 11 end");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pkb_error err = {""};
+        struct plan_texts u = t.plan;
+        char before[PKB_DIGEST_HEX], after[PKB_DIGEST_HEX], *shards = strdup(t.text[1]);
+        memcpy(shards + rows[i].column, rows[i].digits, strlen(rows[i].digits));
+        assert_int_equal(pkb_digest_buffer(t.text[1], u.shards_size, before, &err), 0);
+        assert_int_equal(pkb_digest_buffer(shards, u.shards_size, after, &err), 0);
+        char *json = replaced(t.text[0], before, after);
+        u.shards = shards;
+        u.json = json;
+        if (accepted(&u, &err) || !strstr(err.text, rows[i].expected))
+            fail_msg("%s at %zu: %s", rows[i].digits, rows[i].column, err.text[0] ? err.text : "accepted");
+        free(json);
+        free(shards);
+    }
+    free_texts(&t);
 }
 
 int main(void)
@@ -650,8 +702,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged_cells, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_damaged_shards, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged_index, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_index, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_shards, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
