@@ -40,8 +40,8 @@ struct report_problem {
 struct report_note {
     const char *kind; /* "missing", ...: stable, for JSON */
     int64_t count;
-    const char *what; /* goes behind the count: "cells have no record" */
-    const char *advice;
+    const char *what; /* "cells without a record" */
+    char *advice;     /* what to do about it */
     char *examples[NOTE_EXAMPLES];
     int n_examples;
 };

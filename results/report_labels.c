@@ -51,16 +51,27 @@ static int widest_name(const struct labels *l)
     return widest;
 }
 
-/* problem, ranks, dtype, shape, baseline, model/sample, time, speedup, as report_text.c lays them out. */
+/* "model/sample" of the best candidates. */
+static int best_width(const struct labels *l)
+{
+    int largest = 0;
+    char text[16];
+    for (size_t i = 0; i < l->d->n_problems; i++)
+        if (l->d->problems[i].best_sample > largest)
+            largest = l->d->problems[i].best_sample;
+    return widest_name(l) + 1 + snprintf(text, sizeof(text), "%d", largest);
+}
+
+/* problem, ranks, dtype, shape, baseline, from, time, speedup, as report_text.c lays them out. */
 static int fixed_width(const struct labels *l)
 {
     const struct report_data *d = l->d;
-    int name = 7, best = widest_name(l) + 4;
+    int name = 7, best = best_width(l);
     for (size_t i = 0; i < d->n_problems; i++)
         if (at_most(strlen(d->problems[i].name), 32) > name)
             name = at_most(strlen(d->problems[i].name), 32);
     int forms = (d->n_worlds > 1 ? 7 : 0) + (d->n_dtypes > 1 ? 10 : 0) + (d->n_shapes > 1 ? 10 : 0);
-    return 2 + name + forms + 10 + 2 + (best > 12 ? best : 12) + 9 + 10;
+    return 2 + name + forms + 10 + 2 + (best > 4 ? best : 4) + 9 + 9;
 }
 
 static int room(const struct labels *l, enum labels_table table)

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "results/report_data.h"
+#include "util/file.h"
 
+/* RUN in an advice stands for the run directory. */
 #define RESUME "pkb resume RUN runs them"
 #define CELL_TEXT "problem || ', ' || model || ' sample ' || sample || ', ' || world || ' ranks'"
 #define AT_LINE "file || CASE WHEN line > 0 THEN ':' || line ELSE '' END || ': ' || reason"
@@ -14,45 +16,45 @@ static const struct {
     const char *kind, *what, *advice;
     const char *count, *examples; /* SQL; examples give one text each */
 } rows[] = {
-    {"missing", "cells have no record", RESUME, "SELECT count(*) FROM cells WHERE state = 'missing'",
+    {"missing", "cells without a record", RESUME, "SELECT count(*) FROM cells WHERE state = 'missing'",
      "SELECT " CELL_TEXT " FROM results WHERE state = 'missing' ORDER BY cell"},
-    {"infra_error", "cells failed for reasons outside of the candidate (infra_error)", RESUME " again",
+    {"infra_error", "cells that failed for reasons outside of the candidate (infra_error)", RESUME " again",
      "SELECT count(*) FROM cells WHERE state = 'infra_error'",
      "SELECT " CELL_TEXT
      " || ': ' || coalesce((SELECT detail FROM attempts a WHERE a.cell = r.cell ORDER BY id DESC LIMIT 1), '')"
      " FROM results r WHERE state = 'infra_error' ORDER BY cell"},
-    {"not_run", "cells were not run", RESUME, "SELECT count(*) FROM cells WHERE state = 'not_run'",
+    {"not_run", "cells not run", RESUME, "SELECT count(*) FROM cells WHERE state = 'not_run'",
      "SELECT " CELL_TEXT
      " || ': ' || coalesce((SELECT detail FROM attempts a WHERE a.cell = r.cell ORDER BY id DESC LIMIT 1), '')"
      " FROM results r WHERE state = 'not_run' ORDER BY cell"},
-    {"untimed", "correct cells have no times: in pass@k, not in fast@k", "a sweep with iterations.timed > 0 measures them",
+    {"untimed", "correct cells without times (in pass@k, undecided in fast@k)", "a sweep with iterations.timed > 0 measures them",
      "SELECT count(*) FROM results WHERE outcome = 'correct' AND speedup IS NULL",
      "SELECT " CELL_TEXT " FROM results WHERE outcome = 'correct' AND speedup IS NULL ORDER BY cell"},
-    {"drifted", "baselines changed by more than 5 % while their candidates ran: speedups measured there are doubtful",
+    {"drifted", "baselines that changed by more than 5 % while their candidates ran (speedups there are doubtful)",
      "repeat them on an idle machine", "SELECT count(*) FROM baselines b WHERE " DRIFTED,
      "SELECT s.problem || ', ' || s.world || ' ranks: ' || printf('%+.1f %%', 100 * b.drift) FROM baselines b JOIN settings s"
      " ON s.id = b.setting WHERE " DRIFTED " ORDER BY abs(b.drift) DESC, b.id"},
-    {"malformed", "record lines are malformed or of an unknown version",
-     "see problems_found in results.db; the cells run again with pkb resume",
+    {"malformed", "record lines that are malformed or of an unknown version",
+     "see problems_found in RUN/results.db; pkb resume RUN runs the cells again",
      "SELECT count(*) FROM problems_found WHERE kind IN ('malformed', 'schema')",
      "SELECT " AT_LINE " FROM problems_found WHERE kind IN ('malformed', 'schema') ORDER BY id"},
-    {"torn", "record files end in an incomplete line: being written, or cut off by a crash",
-     "nothing is lost: the cell runs again with pkb resume", "SELECT count(*) FROM problems_found WHERE kind = 'torn'",
+    {"torn", "record files whose last line is incomplete (being written, or cut off by a crash)",
+     "nothing is lost: pkb resume RUN runs the cell again", "SELECT count(*) FROM problems_found WHERE kind = 'torn'",
      "SELECT " AT_LINE " FROM problems_found WHERE kind = 'torn' ORDER BY id"},
-    {"foreign", "record lines or files do not belong to this run's plan", "see problems_found in results.db",
+    {"foreign", "record lines or files that do not belong to this run's plan", "see problems_found in RUN/results.db",
      "SELECT count(*) FROM problems_found WHERE kind = 'foreign'",
      "SELECT " AT_LINE " FROM problems_found WHERE kind = 'foreign' ORDER BY id"},
-    {"unreadable", "record files cannot be read: cells in them look missing",
-     "check their permissions and the filesystem, then pkb merge",
+    {"unreadable", "record files that cannot be read (cells in them look missing)",
+     "check their permissions and the filesystem, then pkb merge RUN",
      "SELECT count(*) FROM problems_found WHERE kind = 'unreadable'",
      "SELECT " AT_LINE " FROM problems_found WHERE kind = 'unreadable' ORDER BY id"},
-    {"duplicate", "results of cells that had one already: the first counts", "two controllers may have driven the run",
+    {"duplicate", "results of cells that had one already (the first counts)", "two controllers may have driven the run",
      "SELECT count(*) FROM attempts WHERE duplicate",
      "SELECT r.problem || ', ' || r.model || ' sample ' || r.sample || ', ' || r.world || ' ranks: ' || a.outcome || ' in ' || "
      "f.name"
      " || ':' || a.line || CASE WHEN a.outcome = r.outcome THEN '' ELSE ' (' || r.outcome || ' counts)' END FROM attempts a"
      " JOIN results r ON r.cell = a.cell JOIN files f ON f.id = a.file WHERE a.duplicate ORDER BY a.outcome = r.outcome, a.id"},
-    {"skipped", "cells were left out when the run was planned", "pkb plan shows all reasons",
+    {"skipped", "cells left out when the run was planned", "pkb plan SWEEP shows all reasons",
      "SELECT coalesce(sum(cells), 0) FROM skips",
      "SELECT coalesce(problem || ': ', '') || coalesce(model || ': ', '') || CASE WHEN world > 0 THEN world || ' ranks: ' ELSE "
      "'' END"
@@ -79,6 +81,22 @@ static int load_examples(struct report_data *d, struct report_note *note, const 
     return rc < 0 ? -1 : 0;
 }
 
+/* The advice with RUN replaced, wherever it stands. */
+static char *advice_for(const char *run, const char *advice, struct pkb_error *err)
+{
+    char *text = strdup("");
+    while (text) {
+        const char *at = strstr(advice, "RUN");
+        char *longer = pkb_format(err, "%s%.*s%s", text, at ? (int)(at - advice) : (int)strlen(advice), advice, at ? run : "");
+        free(text);
+        text = longer;
+        if (!at)
+            break;
+        advice = at + strlen("RUN");
+    }
+    return text;
+}
+
 int report_notes_load(struct report_data *d, struct pkb_error *err)
 {
     d->notes = calloc(N_ROWS, sizeof(*d->notes));
@@ -91,8 +109,9 @@ int report_notes_load(struct report_data *d, struct pkb_error *err)
         if (count == 0)
             continue;
         struct report_note *note = &d->notes[d->n_notes++];
-        *note = (struct report_note){.kind = rows[i].kind, .count = count, .what = rows[i].what, .advice = rows[i].advice};
-        if (load_examples(d, note, rows[i].examples, err) < 0)
+        *note = (struct report_note){.kind = rows[i].kind, .count = count, .what = rows[i].what};
+        note->advice = advice_for(d->run, rows[i].advice, err);
+        if (!note->advice || load_examples(d, note, rows[i].examples, err) < 0)
             return -1;
     }
     return 0;
@@ -100,9 +119,11 @@ int report_notes_load(struct report_data *d, struct pkb_error *err)
 
 void report_notes_clear(struct report_data *d)
 {
-    for (size_t i = 0; i < d->n_notes; i++)
+    for (size_t i = 0; i < d->n_notes; i++) {
+        free(d->notes[i].advice);
         for (int k = 0; k < d->notes[i].n_examples; k++)
             free(d->notes[i].examples[k]);
+    }
     free(d->notes);
     d->notes = NULL;
     d->n_notes = 0;

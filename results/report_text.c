@@ -8,7 +8,6 @@
 #include "results/table.h"
 
 #define MAX_SHOWN_K 5
-#define MAX_COLUMNS 60 /* of one outcome table */
 
 struct printer {
     const struct report_data *d;
@@ -27,6 +26,8 @@ static void heading(const struct printer *p, const char *text)
 
 static int finish(const struct printer *p, struct table *t, struct pkb_error *err)
 {
+    table_fit(t, 0, LINE_WIDTH - 2);
+    table_fit(t, 1, LINE_WIDTH - 2);
     int rc = table_print(t, p->out, p->colour, err);
     table_destroy(t);
     return rc;
@@ -105,7 +106,7 @@ static void number_cell(struct table *t, int64_t n)
     table_cell(t, n > 0 ? TABLE_BAD : TABLE_FAINT, "%lld", (long long)n);
 }
 
-static int counts_table(const struct printer *p, const struct report_groups *g, bool parts, struct pkb_error *err)
+static struct table *counts_table(const struct printer *p, const struct report_groups *g, bool parts)
 {
     struct table *t = table_create();
     model_columns(p, t, parts);
@@ -123,7 +124,25 @@ static int counts_table(const struct printer *p, const struct report_groups *g, 
         number_cell(t, m->missing + m->outcome[OUTCOME_NOT_RUN]);
         number_cell(t, m->outcome[OUTCOME_INFRA_ERROR]);
     }
-    return finish(p, t, err);
+    return t;
+}
+
+static bool counts_fit(const struct printer *p, const struct report_groups *g, bool parts)
+{
+    struct table *t = counts_table(p, g, parts);
+    table_fit(t, 0, LINE_WIDTH - 2);
+    bool fit = !t || table_width(t) <= LINE_WIDTH - 2;
+    table_destroy(t);
+    return fit;
+}
+
+/* Shows fewer k, keeping the first and the last, where the widest tables would not fit into a line. */
+static void drop_ks(struct printer *p)
+{
+    while (p->n_ks > 2 && !(counts_fit(p, &p->d->total, false) && counts_fit(p, &p->d->parts, true))) {
+        p->ks[p->n_ks - 2] = p->ks[p->n_ks - 1];
+        p->n_ks--;
+    }
 }
 
 /* Tasks that an estimate at the largest k shown leaves out. */
@@ -171,8 +190,8 @@ static int metrics_tables(const struct printer *p, struct pkb_error *err)
     (void)snprintf(text, sizeof(text), "%c%s solved by at least one of a model's first k samples", p->tasks[0] - 'a' + 'A',
                    p->tasks + 1);
     heading(p, text);
-    if (counts_table(p, &d->total, false, err) < 0 || (parts && fputc('\n', p->out) == EOF) ||
-        (parts && counts_table(p, &d->parts, true, err) < 0))
+    if (finish(p, counts_table(p, &d->total, false), err) < 0 || (parts && fputc('\n', p->out) == EOF) ||
+        (parts && finish(p, counts_table(p, &d->parts, true), err) < 0))
         return -1;
     if (any_open(&d->total))
         (void)fprintf(p->out, "  12+3? : 12 solved, 3 more undecided, because samples are missing or were not timed\n");
@@ -241,7 +260,10 @@ static int outcome_block(const struct printer *p, int first, int end, struct pkb
 static int outcome_tables(const struct printer *p, struct pkb_error *err)
 {
     char text[128];
-    (void)snprintf(text, sizeof(text), "Outcomes (fast: more than %g times as fast as the reference)", p->d->p);
+    if (p->d->p == 1)
+        (void)snprintf(text, sizeof(text), "Outcomes (fast: faster than the reference)");
+    else
+        (void)snprintf(text, sizeof(text), "Outcomes (fast: more than %g times as fast as the reference)", p->d->p);
     heading(p, text);
     for (int first = 0; first < p->d->n_models; first = labels_block(&p->labels, first, LABELS_OUTCOMES))
         if (outcome_block(p, first, labels_block(&p->labels, first, LABELS_OUTCOMES), err) < 0)
@@ -262,7 +284,7 @@ static void problem_columns(const struct printer *p, struct table *t, int first,
     if (d->n_shapes > 1)
         table_column(t, NULL, "shape", TABLE_LEFT, 8);
     table_column(t, NULL, "baseline", TABLE_RIGHT, 0);
-    table_column(t, "best candidate", "model/sample", TABLE_LEFT, LABEL_MAX + 4);
+    table_column(t, "best candidate", "from", TABLE_LEFT, LABEL_MAX + 4);
     table_column(t, "best candidate", "time", TABLE_RIGHT, 0);
     table_column(t, "best candidate", "speedup", TABLE_RIGHT, 0);
     for (int m = first; m < end; m++)
@@ -344,8 +366,8 @@ static void print_notes(const struct printer *p)
         (void)fprintf(p->out, "  nothing: every planned cell has a result, and every record line was good\n");
     for (size_t i = 0; i < p->d->n_notes; i++) {
         const struct report_note *n = &p->d->notes[i];
-        (void)fprintf(p->out, "  %s%lld%s %s\n", table_style_on(TABLE_FAIR, p->colour), (long long)n->count,
-                      table_style_off(p->colour), n->what);
+        (void)fprintf(p->out, "  %s: %s%lld%s\n", n->what, table_style_on(TABLE_FAIR, p->colour), (long long)n->count,
+                      table_style_off(p->colour));
         for (int k = 0; k < n->n_examples; k++)
             (void)fprintf(p->out, "      %s\n", table_clean(n->examples[k], clean, sizeof(clean)));
         if (n->count > n->n_examples)
@@ -377,6 +399,7 @@ int report_text(const struct report_data *d, FILE *out, bool colour, bool with_p
     (void)snprintf(p.fast, sizeof(p.fast), "fast%g@k", d->p);
     choose_ks(&p);
     labels_init(&p.labels, d);
+    drop_ks(&p);
     print_title(&p);
     if (d->n_models > 0) {
         if (metrics_tables(&p, err) < 0 || outcome_tables(&p, err) < 0)

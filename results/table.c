@@ -8,6 +8,7 @@
 #define MAX_COLUMNS 64
 #define MAX_TEXT 128
 #define INDENT 2
+#define MIN_FITTED 8
 #define GAP 2
 
 struct column {
@@ -52,8 +53,16 @@ char *table_clean(const char *text, char *out, size_t size)
             continue; /* inside a UTF-8 character */
         out[n++] = *p >= 0x20 && *p < 0x7f ? (char)*p : '?';
     }
+    while (n > 0 && out[n - 1] == ' ')
+        n--;
     out[n] = '\0';
     return out;
+}
+
+static void cut(char *text, int width)
+{
+    if ((int)strlen(text) > width && width >= 2)
+        memcpy(text + width - 2, "..", 3);
 }
 
 void table_column(struct table *t, const char *group, const char *title, enum table_align align, int max_width)
@@ -68,6 +77,7 @@ void table_column(struct table *t, const char *group, const char *title, enum ta
     table_clean(title, c->title, sizeof(c->title));
     c->align = align;
     c->max_width = max_width > 0 && max_width < MAX_TEXT ? max_width : MAX_TEXT - 1;
+    cut(c->title, c->max_width);
     c->width = (int)strlen(c->title);
 }
 
@@ -82,12 +92,6 @@ static struct cell *next_cell(struct table *t)
         t->capacity = capacity;
     }
     return &t->cells[t->n_cells];
-}
-
-static void cut(char *text, int width)
-{
-    if ((int)strlen(text) > width && width >= 2)
-        memcpy(text + width - 2, "..", 3);
 }
 
 void table_cell(struct table *t, enum table_style style, const char *fmt, ...)
@@ -154,6 +158,18 @@ int table_width(const struct table *t)
     return width;
 }
 
+void table_fit(struct table *t, int column, int width)
+{
+    int excess = t ? table_width(t) - width : 0;
+    if (excess <= 0 || column >= t->n_columns)
+        return;
+    struct column *c = &t->columns[column];
+    int target = c->width - excess;
+    c->width = target > MIN_FITTED ? target : c->width < MIN_FITTED ? c->width : MIN_FITTED;
+    for (size_t i = (size_t)column; i < t->n_cells; i += (size_t)t->n_columns)
+        cut(t->cells[i].text, c->width);
+}
+
 /* ---- printing -------------------------------------------------------------------------------------------------------- */
 
 static const char *const codes[] = {
@@ -210,15 +226,24 @@ static void print_field(FILE *out, const char *text, enum table_align align, int
         spaces(out, GAP);
 }
 
-/* Group names between dashes over their columns: "-- pass@k --". */
+static void dashes(FILE *out, int n)
+{
+    for (int i = 0; i < n; i++)
+        (void)fputc('-', out);
+}
+
+/* Group names between dashes over their columns: "-- pass@k --"; to the right where there is no room for dashes. */
 static void print_group(FILE *out, const char *name, int width)
 {
-    int lack = width - (int)strlen(name);
-    for (int i = 0; i < lack / 2; i++)
-        (void)fputc(name[0] && i < lack / 2 - 1 ? '-' : ' ', out);
-    (void)fputs(name, out);
-    for (int i = 0; i < lack - lack / 2; i++)
-        (void)fputc(name[0] && i > 0 ? '-' : ' ', out);
+    int lack = width - (int)strlen(name), left = lack / 2;
+    if (lack < 4) {
+        spaces(out, lack);
+        (void)fputs(name, out);
+        return;
+    }
+    dashes(out, left - 1);
+    (void)fprintf(out, " %s ", name);
+    dashes(out, lack - left - 1);
 }
 
 static void print_groups(const struct table *t, FILE *out)

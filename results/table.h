@@ -38,6 +38,9 @@ void table_cell(struct table *t, enum table_style style, const char *fmt, ...) _
 /* Characters per line, without the indentation. */
 int table_width(const struct table *t);
 
+/* Shortens a column of texts, down to 8 characters, until the filled table has at most `width` characters per line. */
+void table_fit(struct table *t, int column, int width);
+
 /* Prints it, indented by two. 0, or -1 when memory has run out on the way. */
 int table_print(const struct table *t, FILE *out, bool colour, struct pkb_error *err);
 
@@ -45,7 +48,8 @@ int table_print(const struct table *t, FILE *out, bool colour, struct pkb_error 
 const char *table_style_on(enum table_style style, bool colour);
 const char *table_style_off(bool colour);
 
-/* A copy of `text` with everything that is not printable ASCII as '?' (one per UTF-8 character), cut to size - 1. Returns `out`. */
+/* A copy of `text` with everything that is not printable ASCII as '?' (one per UTF-8 character), cut to size - 1,
+ * without blanks at its end. Returns `out`. */
 char *table_clean(const char *text, char *out, size_t size);
 
 #endif

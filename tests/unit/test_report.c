@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of synthetic runs: figures, layout (width, ASCII, colours), JSON and CSV, broken runs. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "results/merge.h"
+#include "results/report.h"
+#include "results/table.h"
+#include "tests/support/synthetic.h"
+#include "util/file.h"
+#include "util/json.h"
+
+static char run[] = "/tmp/pkb-test-report-XXXXXX";
+
+static int set_up(void **state)
+{
+    (void)state;
+    memcpy(run + strlen(run) - 6, "XXXXXX", 6);
+    if (!mkdtemp(run))
+        return -1;
+    char *folder = pkb_format(NULL, "%s/records", run);
+    int rc = mkdir(folder, 0777);
+    free(folder);
+    return rc;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return pkb_remove_tree(run, NULL);
+}
+
+struct given {
+    size_t cell;
+    enum outcome outcome;
+    double speedup;
+};
+
+static void write_records(const struct plan *p, const struct given *g, size_t n, const char *tail)
+{
+    char *path = pkb_format(NULL, "%s/records/shard-000000.001.jsonl", run);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < n; i++) {
+        struct record r;
+        synthetic_record(p, g[i].cell, 1, g[i].outcome, g[i].speedup, &r);
+        json_t *value = record_encode(&r);
+        assert_non_null(value);
+        assert_int_equal(json_dumpf(value, f, JSON_COMPACT), 0);
+        (void)fputc('\n', f);
+        json_decref(value);
+    }
+    (void)fputs(tail, f);
+    assert_int_equal(fclose(f), 0);
+    struct pkb_error err;
+    if (merge_run_plan(run, p, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    free(path);
+}
+
+static char *report(const struct report_options *o, bool *complete)
+{
+    struct pkb_error err = {{0}};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    if (report_print(run, out, o, complete, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* Every line: at most 100 characters, printable ASCII, no blanks at its end. */
+static void check_layout(const char *text)
+{
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        const char *end = strchr(line, '\n');
+        assert_non_null(end);
+        if (end - line > 100)
+            fail_msg("%d columns: %.*s", (int)(end - line), (int)(end - line), line);
+        for (const char *p = line; p < end; p++)
+            if (!isprint((unsigned char)*p))
+                fail_msg("byte %d in: %.*s", *p, (int)(end - line), line);
+        if (end > line && end[-1] == ' ')
+            fail_msg("trailing blank: %.*s|", (int)(end - line), line);
+    }
+}
+
+/* The line must be there, whatever the number of blanks between its words. */
+static void expect_line(const char *text, const char *words)
+{
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        const char *p = line, *w = words;
+        while (*p == ' ')
+            p++;
+        while (*w && *p != '\n') {
+            if (*w == ' ' && *p == ' ') {
+                while (*p == ' ')
+                    p++;
+                w++;
+            } else if (*w == *p) {
+                w++;
+                p++;
+            } else {
+                break;
+            }
+        }
+        if (!*w && *p == '\n')
+            return;
+    }
+    fail_msg("no line \"%s\" in:\n%s", words, text);
+}
+
+/* 2 problems, 1 world, 2 models, 3 samples. model-0: + = . and V I +; model-1: all fail, and all correct but slow. */
+static const struct given small[] = {
+    {0, OUTCOME_CORRECT, 2},       {1, OUTCOME_CORRECT, 0.5},      {3, OUTCOME_CRASH, 0},       {4, OUTCOME_DEADLOCK, 0},
+    {5, OUTCOME_COMPILE_ERROR, 0}, {6, OUTCOME_VALUE_MISMATCH, 0}, {7, OUTCOME_INFRA_ERROR, 0}, {8, OUTCOME_CORRECT, 4},
+    {9, OUTCOME_CORRECT, 0.9},     {10, OUTCOME_CORRECT, 0.8},     {11, OUTCOME_CORRECT, 0.7},
+};
+#define N_SMALL (sizeof(small) / sizeof(small[0]))
+
+static void make_small(const char *tail)
+{
+    static const int worlds[] = {4};
+    struct plan *p = synthetic_plan(2, 1, worlds, 2, 3);
+    write_records(p, small, N_SMALL, tail);
+    plan_destroy(p);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    struct report_options o = {0};
+    bool complete = true;
+    make_small("{\"torn");
+    char *text = report(&o, &complete);
+    assert_false(complete);
+    check_layout(text);
+    assert_non_null(strstr(text, "10 of 12 cells have a result; 2 problems, 2 models, 4 ranks"));
+    expect_line(text, "model-0 2 3 1 1+1? 2 1 1+1? 2 1 1");
+    expect_line(text, "model-1 2 3 1 1 1 0 0 0 0 0");
+    expect_line(text, "model-0 2 75.0 100.0 - 50.0 100.0 - 2");
+    expect_line(text, "model-1 2 50.0 50.0 50.0 0.0 0.0 0.0 0");
+    expect_line(text, "+ correct, fast 2 0");
+    expect_line(text, "= correct, not fast 1 3");
+    expect_line(text, "V value_mismatch 1 0");
+    expect_line(text, ". missing 1 0");
+    expect_line(text, "01_allreduce 2.00 ms model-0/1 1.00 ms 2.00x +=. CDB");
+    expect_line(text, "02_allgather 2.00 ms model-0/3 500 us 4.00x VI+ ===");
+    expect_line(text, "cells without a record: 1");
+    expect_line(text, "01_allreduce, model-0 sample 3, 4 ranks");
+    assert_non_null(strstr(text, "pkb resume /tmp/pkb-test-report-"));
+    assert_null(strstr(text, "RUN"));
+    assert_null(strstr(text, "shape_mismatch"));
+    free(text);
+}
+
+static void test_colour(void **state)
+{
+    (void)state;
+    struct report_options plain = {0}, coloured = {.colour = true};
+    make_small("");
+    char *a = report(&plain, NULL), *b = report(&coloured, NULL), *to = b;
+    assert_non_null(strchr(b, '\033'));
+    for (char *from = b; *from; from++) {
+        if (*from == '\033')
+            from = strchr(from, 'm');
+        else
+            *to++ = *from;
+    }
+    *to = '\0';
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    assert_int_equal(setenv("NO_COLOR", "1", 1), 0);
+    assert_false(report_wants_colour(stdout));
+}
+
+static json_t *at(json_t *report, const char *list, size_t row, const char *what, int k)
+{
+    json_t *item = json_array_get(json_object_get(report, list), row);
+    return json_array_get(json_object_get(item, what), (size_t)k - 1);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    struct report_options o = {.format = REPORT_JSON};
+    make_small("");
+    char *text = report(&o, NULL);
+    json_t *v = json_loads(text, 0, NULL), *pass = at(v, "models", 0, "pass", 2);
+    assert_non_null(v);
+    assert_int_equal(json_integer_value(json_object_get(pass, "solved")), 1);
+    assert_int_equal(json_integer_value(json_object_get(pass, "undecided")), 1);
+    assert_true(json_is_null(json_object_get(at(v, "models", 0, "pass", 3), "estimate")));
+    assert_float_equal(json_number_value(json_object_get(at(v, "models", 0, "pass", 1), "estimate")), 0.75, 1e-6);
+    assert_int_equal(json_array_size(json_object_get(v, "problems")), 2);
+    assert_int_equal(json_array_size(json_object_get(v, "not_counted")), 2);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(v, "merge"), "missing")), 1);
+    json_decref(v);
+    free(text);
+}
+
+static size_t count(const char *text, char c)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == c;
+    return n;
+}
+
+static void test_csv(void **state)
+{
+    (void)state;
+    static const struct {
+        enum report_csv csv;
+        size_t lines, columns;
+        const char *has;
+    } rows[] = {
+        {REPORT_CSV_METRICS, 7, 26, "\nmodel-0,,,1,2,2,3,6,1,1,0,0,1,0,1,0,1,2,0,"},
+        {REPORT_CSV_PROBLEMS, 5, 11, "\n01_allreduce,4,bf16,tiny,2000000,model-0,1,1000000,2,model-1,CDB\n"},
+        {REPORT_CSV_CELLS, 13, 21, ",missing,,,,,,,0,0,0\n"},
+    };
+    make_small("");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct report_options o = {.format = REPORT_CSV, .csv = rows[i].csv};
+        char *text = report(&o, NULL);
+        assert_int_equal(count(text, '\n'), rows[i].lines);
+        assert_int_equal(count(text, ','), rows[i].lines * (rows[i].columns - 1));
+        if (!strstr(text, rows[i].has))
+            fail_msg("no \"%s\" in:\n%s", rows[i].has, text);
+        free(text);
+    }
+}
+
+/* As the paper's: six models with long names, three samples, several world sizes; and the extremes. */
+static void test_wide(void **state)
+{
+    (void)state;
+    static const int worlds[] = {1, 2, 4, 8};
+    static const struct {
+        int n_worlds, models, samples;
+    } rows[] = {{1, 6, 3}, {4, 6, 3}, {1, 26, 1}, {1, 40, 2}, {2, 3, 25}, {1, 1, 10}, {1, 1, 11}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct plan *p = synthetic_plan(14, rows[i].n_worlds, worlds, rows[i].models, rows[i].samples);
+        struct report_options o = {.by = i % 2 ? REPORT_BY_FAMILY : REPORT_BY_DEFAULT};
+        for (size_t c = 0; c < p->n_candidates; c++) {
+            char *longer = pkb_format(NULL, "%s \xc3\xa9tude with a name that is longer than any column", p->candidates[c].model);
+            free(p->candidates[c].model);
+            p->candidates[c].model = longer;
+        }
+        struct given g[20];
+        for (size_t k = 0; k < 20; k++)
+            g[k] = (struct given){k * (p->n_cells / 20), (enum outcome)(k % OUTCOME_COUNT), 1.5};
+        write_records(p, g, 20, "");
+        char *text = report(&o, NULL);
+        check_layout(text);
+        free(text);
+        plan_destroy(p);
+    }
+}
+
+static void test_complete_and_empty(void **state)
+{
+    (void)state;
+    static const int worlds[] = {4};
+    struct report_options o = {0};
+    struct plan *p = synthetic_plan(1, 1, worlds, 1, 1);
+    const struct given one = {0, OUTCOME_CORRECT, 2};
+    bool complete = false;
+    write_records(p, &one, 1, "");
+    char *text = report(&o, &complete);
+    assert_true(complete);
+    expect_line(text, "nothing: every planned cell has a result, and every record line was good");
+    free(text);
+    write_records(p, &one, 0, "");
+    text = report(&o, &complete);
+    assert_false(complete);
+    check_layout(text);
+    expect_line(text, "01_allreduce - - - - .");
+    free(text);
+    plan_destroy(p);
+}
+
+static void test_broken_runs(void **state)
+{
+    (void)state;
+    struct report_options o = {0};
+    struct pkb_error err = {{0}};
+    FILE *out = fopen("/dev/full", "w");
+    assert_non_null(out);
+    assert_int_equal(report_print("/nonexistent/run", out, &o, NULL, &err), -1);
+    assert_non_null(strstr(err.text, "/nonexistent/run"));
+    assert_int_equal(report_print(run, out, &o, NULL, &err), -1); /* no plan */
+    assert_non_null(strstr(err.text, run));
+    make_small("");
+    assert_int_equal(report_print(run, out, &o, NULL, &err), -1); /* the disk is full */
+    assert_non_null(strstr(err.text, "written"));
+    (void)fclose(out);
+}
+
+static void test_clean(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } rows[] = {{"plain", "plain"},        {"\xc3\xa9t\xc3\xa9", "?t?"}, {"a\033[31m", "a?[31m"},
+                {"\xe2\x82\xac 5", "? 5"}, {"\xff\xfe", "??"},           {"", ""}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char out[16];
+        assert_string_equal(table_clean(rows[i].text, out, sizeof(out)), rows[i].want);
+    }
+    char small_out[4];
+    assert_string_equal(table_clean("longer", small_out, sizeof(small_out)), "lon");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_colour, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_json, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_csv, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_wide, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_complete_and_empty, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_broken_runs, set_up, tear_down),
+        cmocka_unit_test(test_clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
