@@ -119,6 +119,9 @@ static bool several_nodes(const struct rt_options *o)
 static int open_context(struct host_transport *t, const struct rt_options *o, struct pkb_error *err)
 {
     ucp_config_t *config;
+    /* Half a megabyte of /dev/shm per rank instead of four, and a faster start; transports take settings from here alone. */
+    if (setenv("UCX_POSIX_RX_BUFS_GROW", "64", 0))
+        return pkb_error_errno(err, "environment");
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return ucx_error(err, "configuration", status);
