@@ -200,9 +200,26 @@ static bool is_hopeless(int code)
     return code == WORLD_EXIT_NO_COMMAND || code == WORLD_EXIT_FAILED || code == AGENT_EXIT_USAGE || code == AGENT_EXIT_STORAGE;
 }
 
+/* What a code means, for when the logs say nothing (they may lie on the full disk). */
+static const char *meaning(int code)
+{
+    switch (code) {
+    case AGENT_EXIT_FAILED:
+        return "an agent could not begin";
+    case AGENT_EXIT_LOST:
+        return "an agent was lost";
+    case AGENT_EXIT_FENCED:
+        return "a newer attempt at the shard exists";
+    case AGENT_EXIT_STORAGE:
+        return "a record could not be written: is the disk full?";
+    default:
+        return "the launcher ended";
+    }
+}
+
 static void explain(const char *log_dir, int status, struct attempt_result *result)
 {
-    char launcher[256], agent[256], how[128];
+    char launcher[224], agent[256], how[128];
     result->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     result->text[0] = '\0';
     result->hopeless = is_hopeless(result->code);
@@ -212,7 +229,8 @@ static void explain(const char *log_dir, int status, struct attempt_result *resu
     last_line(log_dir, "agent-000.log", agent, sizeof(agent));
     process_describe_status(status, how, sizeof(how));
     const char *what = strncmp(launcher, "pkb-launch-local: ", 18) == 0 ? launcher + 18 : launcher;
-    (void)snprintf(result->text, sizeof(result->text), "%s%s%s", what[0] ? what : how, agent[0] ? "; agent 0: " : "", agent);
+    (void)snprintf(result->text, sizeof(result->text), "%s (%s)%s%s", meaning(result->code), what[0] ? what : how,
+                   agent[0] ? "; agent 0: " : "", agent);
 }
 
 int attempt_run(const struct attempt *a, struct attempt_result *result, struct pkb_error *err)

@@ -38,6 +38,7 @@ struct engine {
     struct display display;
     struct stop stop;
     size_t shards_left; /* given up */
+    bool merged;        /* RUN/results.db is up to date */
     int code;           /* enum pkb_exit: of a stage that failed, or of the whole */
 };
 

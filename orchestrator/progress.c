@@ -94,6 +94,8 @@ static int visit(void *arg, const struct record_scan *scan)
     p->foreign += i == DIGEST_INDEX_NONE;
     if (strcmp(r->started, p->last_started) > 0)
         (void)snprintf(p->last_started, sizeof(p->last_started), "%s", r->started);
+    if (!outcome_is_final(r->outcome))
+        (void)snprintf(p->trouble, sizeof(p->trouble), "%s: %.480s", outcome_name(r->outcome), r->detail);
     for (; i != DIGEST_INDEX_NONE; i = digest_index_next(p->index, i))
         if (note(p, i, (int)r->outcome) && strcmp(r->started, p->since) >= 0)
             p->final_since++;

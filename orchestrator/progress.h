@@ -20,6 +20,7 @@ struct progress {
     uint64_t final;                     /* cells with a final result */
     uint64_t lines, bad_lines, foreign; /* lines read; those that are not records; records of cells that are not in the plan */
     char last_started[24];              /* the latest start of a recorded cell, "" without one */
+    char trouble[512];                  /* the latest "infra_error: detail" or "not_run: detail", "" without one */
     char since[24];                     /* set by the caller before reading: count finals that started from then on */
     uint64_t final_since;
 };

@@ -184,7 +184,8 @@ static int work_on_shard(struct engine *e, const struct plan_shard *s, bool *hop
         return 0;
     e->shards_left++;
     if (!*hopeless)
-        display_warn(&e->display, "shard %d is left: %d attempts in a row brought no result", s->id, idle);
+        display_warn(&e->display, "shard %d is left: %d attempts in a row brought no result%s%s", s->id, idle,
+                     e->progress->trouble[0] ? "; the last trouble: " : "", e->progress->trouble);
     return 0;
 }
 
@@ -203,7 +204,7 @@ int engine_merge(struct engine *e, struct pkb_error *err)
 {
     struct merge_summary summary;
     if (merge_run_plan(e->run->path, e->plan, &summary, err) < 0)
-        return pkb_error_prefix(err, "the records are complete, but merging them failed ('pkb merge %s' tries again)",
-                                e->run->path);
+        return pkb_error_prefix(err, "the records are safe, but merging them failed ('pkb merge %s' tries again)", e->run->path);
+    e->merged = true;
     return 0;
 }

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What every subcommand prints and returns when nothing is wrong, and what Ctrl-C does.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+store=$top/examples/candidates
+hang=$store/careless/01_allreduce/2.c
+
+# ---- help, version, problems ---------------------------------------------------------------------------------------------
+
+run "$pkb" --help
+expect "pkb --help" 0 "Commands:"
+commands=$(sed -n 's/^  \([a-z]*\)  *.*/\1/p' "$tmp/stdout")
+check "there are commands" test "$(wc -w <<<"$commands")" -ge 8
+for command in $commands; do
+    run "$pkb" "$command" --help
+    expect "pkb $command --help" 0 "Exit status: 0"
+    run "$pkb" "$command" --no-such-option
+    expect "pkb $command with an unknown option" 2 "pkb $command"
+done
+run "$pkb" version --json
+expect "version as JSON" 0 '"build":"'
+run "$pkb" --version
+expect "version" 0 "sqlite"
+run sh -c '"$1" version >/dev/full' sh "$pkb"
+expect "standard output that is full" 3 "cannot write to standard output"
+run "$pkb" problems
+expect "problems" 0 "13_gemm_allreduce"
+run "$pkb" problems --family collective --json
+expect "a family as JSON" 0 '"name": "01_allreduce"'
+check "and no other family" test "$(grep -c '"family"' "$tmp/stdout")" = "$(grep -c '"family": "collective"' "$tmp/stdout")"
+run "$pkb" problems show gemm_allreduce --gpus 4
+expect "show a problem" 0 "struct problem"
+says "its tensors" "A_local"
+run "$pkb" problems show 16 --gpus 5
+expect "show a problem at an impossible world size" 0 "cannot run: "
+run "$pkb" problems show 13 --json
+expect "show a problem as JSON" 0 '"hbm_bytes"'
+
+# ---- a run from plan to report -------------------------------------------------------------------------------------------
+
+cat >"$tmp/small.lua" <<EOF
+return sweep {
+    candidates = "$store", models = { "direct", "careless" }, problems = { 1, 2 }, samples = { 1, 3 }, gpus = { 1, 2 }, shapes = { "tiny" },
+    trials = 2, iterations = { warmup = 1, timed = 4 }, limits = { seconds = 20, memory_mb = 4096 },
+}
+EOF
+run "$pkb" plan "$tmp/small.lua"
+expect "plan" 0 "16"
+cd "$tmp" || exit 1
+run "$pkb" run --build-cache "$tmp/cache" "$tmp/small.lua"
+expect "run" 0 "pass@k"
+says "progress" "16 of 16 cells (100 %)"
+run_dir=$(echo runs/small-*Z)
+check "the default run directory" test -e "$run_dir/run.json"
+check "every cell once" test "$(cells "$run_dir" | sort -u | wc -l)-$(cells "$run_dir" | wc -l)" = 16-16
+run "$pkb" status "$run_dir"
+expect "status" 0 "16 of 16 done"
+run "$pkb" status --json "$run_dir"
+expect "status as JSON" 0 '"running": false'
+run "$pkb" merge "$run_dir"
+expect "merge" 0 ""
+run "$pkb" report "$run_dir"
+expect "report" 0 "direct"
+run "$pkb" run --json --quiet --build-cache "$tmp/cache" --run "$tmp/json" "$tmp/small.lua"
+expect "a summary as JSON" 0 '"missing":0'
+check "quiet is quiet" test ! -s "$tmp/stderr"
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------------------------------
+
+cat >"$tmp/slow.lua" <<EOF
+return sweep {
+    candidates = "$store", models = { "careless" }, problems = { 1 }, samples = { 1, 2, 3 }, gpus = { 2 }, shapes = { "tiny" },
+    trials = 2, iterations = { warmup = 1, timed = 4 }, limits = { seconds = 60, memory_mb = 4096 },
+}
+EOF
+
+has_descendants() { [ -n "$(descendants "$1")" ]; }
+
+has_cells() { [ "$(cells "$1" | wc -l)" -ge "$2" ]; }
+
+interrupted() { # name, signal...
+    local name=$1 dir=$tmp/$1 below p signal
+    shift
+    start "$pkb" run --build-cache "$tmp/cache" --run "$dir" "$tmp/slow.lua"
+    check "$name: it gets to the candidate that hangs" wait_for 60 has_cells "$dir" 1
+    below=$(descendants "$pid")
+    check "$name: it has processes" test -n "$below"
+    for signal in "$@"; do
+        kill -"$signal" "$pid"
+    done
+    check "$name: it ends" wait_for 30 gone "$pid"
+    wait "$pid"
+    code=$?
+    check "$name: exit code" test "$code" -eq 130
+    check "$name: how to go on" grep -q "pkb resume $dir" "$tmp/background"
+    for p in $below; do
+        wait_for 10 gone "$p" || not_ok "$name: process $p is left" "$(tr '\0' ' ' <"/proc/$p/cmdline")"
+    done
+    check "$name: what was finished stays" has_cells "$dir" 1
+}
+interrupted once INT
+interrupted twice INT INT
+interrupted terminated TERM
+start "$pkb" resume --quiet "$tmp/once"
+check "a resumed run hangs at the same candidate" wait_for 60 has_descendants "$pid"
+kill -INT "$pid"
+wait "$pid"
+check "and can be interrupted again" test $? -eq 130
+
+# ---- eval ----------------------------------------------------------------------------------------------------------------
+
+run "$pkb" eval -p 1 -c "$store/direct/01_allreduce/1.c" --trials 2
+expect "eval: correct" 0 "01_allreduce, 2 GPUs, tiny, bf16, host: correct"
+run "$pkb" eval -p 1 -c "$store/careless/01_allreduce/1.c" --trials 2
+expect "eval: wrong" 1 "value_mismatch"
+run "$pkb" eval -p 1 -c "$hang" --trials 2 --limit-seconds 1
+expect "eval: hangs" 1 "deadlock"
+run "$pkb" eval -p 1 -c "$hang" --trials 2 --limit-seconds 1 --json
+expect "eval: hangs, as JSON" 1 '"outcome": "deadlock"'
+
+finish
