@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A sweep of a few seconds on one machine without GPUs: the example candidates on six problems.
 --
---     pkb plan sweeps/quick.lua                       what would run
---     pkb run sweeps/quick.lua --output runs/quick    run it
+--     pkb plan sweeps/quick.lua                    what would run
+--     pkb run sweeps/quick.lua --run runs/quick    run it
 --
 -- A sweep is every combination of models, problems, samples, world sizes, dtypes and shapes that can run. docs/sweeps.md explains
 -- every field.
