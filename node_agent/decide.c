@@ -21,12 +21,12 @@ static const char *signal_name(int s)
 static void report_signal(const struct runner_end *end, struct exit_report *x)
 {
     int s = WTERMSIG(end->status);
-    if (s == SIGKILL) {
+    if (s == SIGKILL && end->oom_killer) {
         x->outcome = OUTCOME_OUT_OF_MEMORY;
-        (void)snprintf(x->detail, sizeof(x->detail), "killed by SIGKILL from outside %s: the machine may have run out of memory",
-                       end->stage);
+        (void)snprintf(x->detail, sizeof(x->detail), "killed %s by the system, which had run out of memory", end->stage);
         return;
     }
+    x->killed = s == SIGKILL;
     x->outcome = OUTCOME_CRASH;
     (void)snprintf(x->detail, sizeof(x->detail), "killed by signal %d (SIG%s, %s) %s", s, signal_name(s), strsignal(s),
                    end->stage);
@@ -49,10 +49,22 @@ void exit_report_from_end(const struct runner_end *end, struct exit_report *x)
     }
 }
 
-char *exit_report_encode(const struct exit_report *x)
+/* Texts come from runners and may be cut anywhere: ASCII is what always is valid JSON. */
+static void make_ascii(char *text)
 {
-    json_t *value = json_pack("{s:s, s:b, s:f, s:s, s:s, s:s}", "outcome", outcome_name(x->outcome), "refused", x->refused,
-                              "seconds", x->seconds, "detail", x->detail, "stage", x->stage, "output", x->output);
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text >= 127 || ((unsigned char)*text < 32 && *text != '\n' && *text != '\t'))
+            *text = '?';
+}
+
+char *exit_report_encode(const struct exit_report *report)
+{
+    struct exit_report x = *report;
+    make_ascii(x.detail);
+    make_ascii(x.stage);
+    make_ascii(x.output);
+    json_t *value = json_pack("{s:s, s:b, s:b, s:f, s:s, s:s, s:s}", "outcome", outcome_name(x.outcome), "refused", x.refused,
+                              "killed", x.killed, "seconds", x.seconds, "detail", x.detail, "stage", x.stage, "output", x.output);
     char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
     json_decref(value);
     return text;
@@ -72,6 +84,7 @@ static void exit_report_decode(const struct round_entry *e, struct exit_report *
     int outcome = name ? outcome_parse(name) : -1;
     x->outcome = outcome < 0 ? OUTCOME_INFRA_ERROR : (enum outcome)outcome;
     x->refused = json_is_true(json_object_get(object, "refused"));
+    x->killed = json_is_true(json_object_get(object, "killed"));
     x->seconds = json_number_value(json_object_get(object, "seconds"));
     copy_member(object, "detail", x->detail, sizeof(x->detail));
     copy_member(object, "stage", x->stage, sizeof(x->stage));
@@ -234,6 +247,7 @@ static void decide_exit(const struct rounds *r, int world, char *const *hosts, i
     struct exit_report x;
     exit_report_decode(rounds_entry(r, rank), &x);
     d->rank = rank;
+    d->killed = x.killed;
     (void)snprintf(d->output, sizeof(d->output), "%s", x.output);
     if (x.outcome == OUTCOME_DEADLOCK) {
         decide_deadlock(r, world, hosts, x.seconds, d);
@@ -260,6 +274,8 @@ enum round_result decide_phase(const struct rounds *r, int world, char *const *h
     int rank = deciding_exit(r, world);
     if (rank >= 0)
         decide_exit(r, world, hosts, rank, d);
+    else if (kinds[ROUND_EXCHANGE] + kinds[ROUND_DONE] < world)
+        *d = (struct decision){.outcome = OUTCOME_INFRA_ERROR, .rank = -1, .detail = "the agents are in different rounds"};
     else
         decide_deadlock(r, world, hosts, 0, d);
     return ROUND_FAILED;

@@ -15,6 +15,7 @@
 struct decision {
     enum outcome outcome;
     int rank;                 /* that saw it first; -1: none */
+    bool killed;              /* by somebody else: worth another try */
     char detail[1024];        /* empty for correct */
     char output[RUNNER_TEXT]; /* the last that the runner of that rank printed */
 };
@@ -23,6 +24,7 @@ struct decision {
 struct exit_report {
     enum outcome outcome;
     bool refused; /* an allocation had failed */
+    bool killed;  /* by SIGKILL, neither by an agent nor for want of memory */
     double seconds;
     char detail[512]; /* without the rank */
     char stage[128];

@@ -138,6 +138,11 @@ static int run_task(struct agent *a, const struct cell_task *task, struct pkb_er
 {
     struct cell_result result;
     int rc = cell_run(a, task, &result, err);
+    if (rc == 0 && result.decision.killed) {
+        /* Somebody killed a runner. A candidate that does so itself does it again. */
+        cell_result_clear(&result);
+        rc = cell_run(a, task, &result, err);
+    }
     if (rc < 0)
         record_lost(a, task, err->text);
     else if (a->world->rank == 0)

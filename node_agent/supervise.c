@@ -39,6 +39,7 @@ struct runner {
     char *queue; /* what is still to be sent */
     size_t queue_start, queue_end;
     struct runner_end end;
+    long oom_kills; /* of the system, when it started */
     char shm_prefix[96];
 };
 
@@ -139,6 +140,21 @@ static void kill_strays(const struct supervisor *s)
     leftovers_kill(keep, n);
 }
 
+/* How often the system has killed a process for want of memory; -1: it does not say. */
+static long count_oom_kills(void)
+{
+    char line[128];
+    long count = -1;
+    FILE *f = fopen("/proc/vmstat", "re");
+    if (!f)
+        return -1;
+    while (count < 0 && fgets(line, sizeof(line), f))
+        if (sscanf(line, "oom_kill %ld", &count) != 1)
+            count = -1;
+    (void)fclose(f);
+    return count;
+}
+
 /* ---- start and end --------------------------------------------------------------------------------------------------- */
 
 static int spawn(struct runner *r, const struct runner_spec *spec, int control, int log, struct pkb_error *err)
@@ -189,6 +205,7 @@ struct runner *runner_start(struct supervisor *s, const struct runner_spec *spec
     r->process = PROCESS_NONE;
     r->status_page = SEGMENT_NONE;
     r->log_fd = -1;
+    r->oom_kills = count_oom_kills();
     (void)snprintf(r->shm_prefix, sizeof(r->shm_prefix), "%s.%llu.", s->prefix, (unsigned long long)spec->number);
     r->log = runlog_create(spec->log_path, spec->title, err);
     if (!r->log || enlist(s, r, err) < 0 ||
@@ -378,6 +395,7 @@ static bool reap(struct runner *r, int timeout_ms)
         return false;
     remember(r);
     (void)kill(-group, SIGKILL);
+    r->end.oom_killer = count_oom_kills() > r->oom_kills;
     if (process_wait(&r->process, 0, &r->end.status, NULL) != 1)
         return false;
     kill_strays(r->owner);

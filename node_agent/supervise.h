@@ -72,6 +72,7 @@ struct runner_end {
     int status;             /* wait status of one that ended by itself */
     bool refused;           /* an allocation of the process had failed */
     bool inside;            /* it was in the candidate's code */
+    bool oom_killer;        /* the system's out-of-memory killer was at work while it ran */
     char stage[128];        /* where it was: "in pkb_solution, trial 2" */
     char text[RUNNER_TEXT]; /* of a broken one: why */
 };
