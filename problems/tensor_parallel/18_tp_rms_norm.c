@@ -82,12 +82,12 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
 }
 
 /* 1 / sqrt(mean square + eps) of every row, (M, 1). */
-static pkb_tensor *inverse_rms(const struct problem_call *c, const pkb_tensor *x)
+static pkb_tensor *inverse_rms(const struct problem_call *c, const pkb_tensor *x32)
 {
-    int64_t m = x->shape[0], n = x->shape[1];
-    pkb_tensor *squares = rt_new_like(c->rt, PKB_F32, x);
+    int64_t m = c->in[X].shape[0], n = c->in[X].shape[1];
+    pkb_tensor *squares = rt_new_like(c->rt, PKB_F32, &c->in[X]);
     pkb_tensor *inv = rt_new(c->rt, PKB_F32, RT_SHAPE(m, 1));
-    rt_unary(c->rt, RT_SQUARE, squares, x);
+    rt_unary(c->rt, RT_SQUARE, squares, x32);
     rt_reduce_axis(c->rt, RT_SUM, inv, squares, 1);
     rt_all_reduce(c->rt, c->world, RT_SUM, inv, inv);
     rt_binary_scalar(c->rt, RT_DIV, inv, inv, (double)(c->world->size * n));

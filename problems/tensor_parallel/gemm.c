@@ -58,9 +58,9 @@ pkb_tensor *gemm_partial(const struct problem_call *c)
 
 pkb_tensor *gemm_magnitude(const struct problem_call *c, const pkb_tensor *a, const pkb_tensor *b)
 {
-    pkb_tensor *abs_a = rt_new_like(c->rt, a->dtype, a);
-    pkb_tensor *abs_b = rt_new_like(c->rt, b->dtype, b);
-    pkb_tensor *product = rt_new(c->rt, PKB_F32, RT_SHAPE(a->shape[0], b->shape[1]));
+    pkb_tensor *abs_a = rt_new_like(c->rt, c->setting->dtype, a);
+    pkb_tensor *abs_b = rt_new_like(c->rt, c->setting->dtype, b);
+    pkb_tensor *product = rt_new(c->rt, PKB_F32, RT_SHAPE(c->in[0].shape[0], c->in[1].shape[1]));
     rt_unary(c->rt, RT_ABS, abs_a, a);
     rt_unary(c->rt, RT_ABS, abs_b, b);
     rt_matmul(c->rt, product, abs_a, false, abs_b, false);

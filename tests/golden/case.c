@@ -210,7 +210,7 @@ static int compare_output(const struct golden_case *c, const json_t *entry, cons
 {
     struct problem_difference d;
     char text[256];
-    double largest;
+    double largest = 0;
     if (largest_magnitude(expected, &largest, err) < 0)
         return -1;
     struct problem_check check = tolerance_for(c, entry, expected, largest);
