@@ -18,7 +18,7 @@
 /* As many as there are patterns of inputs in any problem. */
 #define TRIALS 5
 
-#define MAX_WORLD 8
+#define MAX_WORLD 32
 #define MAX_PROBLEMS 87
 
 /* The evaluations of one problem. */
@@ -35,7 +35,7 @@ struct subject {
 /* A row of the tests below. */
 struct setup {
     int world, dtype;
-    bool mutants;
+    bool variants; /* wrong candidates that take other inputs */
 };
 
 /* What one world evaluates. */
@@ -106,7 +106,7 @@ static void add_trial(struct batch *b, struct subject *subject, const struct pro
     subject->expected[trial] = e;
     subject->again[trial] = add_variant(b, e, s->dtype, -1, -1);
     subject->wide[trial] = add_variant(b, e, PKB_F64, -1, -1);
-    for (int r = 0; b->setup->mutants && r < s->world; r++) {
+    for (int r = 0; b->setup->variants && r < s->world; r++) {
         subject->own[trial][r] = add_variant(b, e, s->dtype, r, -1);
         subject->silent[trial][r] = add_variant(b, e, s->dtype, -1, r);
     }
@@ -274,12 +274,12 @@ static bool neighbour(const struct subject *s, int trial, int r, int k, const pk
 
 static bool own_for_peers(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
 {
-    return take(s->own[trial][r], r, k, form, result);
+    return s->own[trial][r] && take(s->own[trial][r], r, k, form, result);
 }
 
 static bool nothing_from_peers(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
 {
-    return take(s->silent[trial][r], r, k, form, result);
+    return s->silent[trial][r] && take(s->silent[trial][r], r, k, form, result);
 }
 
 /* Three per cent off. */
@@ -303,22 +303,24 @@ struct mutant {
     const char *what;
     mutant_fn *make;
     int least_world;
-    bool may_be_right; /* where the outputs of all ranks are the same, the next rank's is right */
+    bool may_be_right;   /* where the outputs of all ranks are the same, the next rank's is right */
+    bool needs_variants; /* of the inputs, where the setup has them */
 };
 
 static const struct mutant mutants[] = {
-    {"zero", zeros, 1, false},
-    {"a constant", constant, 1, false},
-    {"a copy of the input", copied_input, 2, false},
-    {"another trial's output", stale, 1, false},
-    {"the next rank's output", neighbour, 2, true},
-    {"own data for the peers'", own_for_peers, 2, false},
-    {"nothing from peers", nothing_from_peers, 2, false},
-    {"3 % off", coarse, 1, false},
-    {"an element not written", unwritten, 1, false},
+    {"zero", zeros, 1, false, false},
+    {"a constant", constant, 1, false, false},
+    {"a copy of the input", copied_input, 2, false, false},
+    {"another trial's output", stale, 1, false, false},
+    {"the next rank's output", neighbour, 2, true, false},
+    {"own data for the peers'", own_for_peers, 2, false, true},
+    {"nothing from peers", nothing_from_peers, 2, false, true},
+    {"3 % off", coarse, 1, false, false},
+    {"an element not written", unwritten, 1, false, false},
 };
 
 struct verdict {
+    bool made;    /* on some rank */
     bool noticed; /* by some rank */
     bool differs; /* some bit on some rank */
 };
@@ -332,6 +334,7 @@ static void judge_output(const struct subject *s, const struct mutant *m, int tr
     assert_non_null(result);
     if (m->make(s, trial, r, k, form, result)) {
         evaluation_compare(e, r, k, result, &d);
+        v->made = true;
         v->noticed = v->noticed || !d.ok;
         v->differs = v->differs || memcmp(result, form->data, evaluation_bytes(form)) != 0;
     }
@@ -341,14 +344,16 @@ static void judge_output(const struct subject *s, const struct mutant *m, int tr
 static void judge_mutant(const struct subject *s, const struct mutant *m, int trial)
 {
     const struct evaluation *e = s->expected[trial];
-    struct verdict v = {false, false};
+    struct verdict v = {false, false, false};
     if (e->world < m->least_world)
         return;
     for (int r = 0; r < e->world; r++) {
         for (int k = 0; k < e->ranks[r].n_out; k++)
             judge_output(s, m, trial, r, k, &v);
     }
-    if (!v.noticed && (v.differs || !m->may_be_right))
+    if (m->needs_variants && !s->own[trial][0])
+        assert_false(v.made);
+    else if (!v.noticed && (v.differs || !m->may_be_right))
         fail_msg("%s with %d ranks, trial %d: %s passes", s->problem->name, e->world, trial, m->what);
 }
 
@@ -364,27 +369,27 @@ static void wrong_results_do_not_pass(void **state)
     free_batch(b);
 }
 
-static struct setup right[] = {
-    {1, PKB_BF16, false}, {2, PKB_F16, false},  {3, PKB_BF16, false},
-    {4, PKB_F64, false},  {8, PKB_BF16, false}, {8, PKB_F32, false},
-};
-static struct setup wrong[] = {
-    {1, PKB_BF16, true}, {2, PKB_BF16, true}, {4, PKB_BF16, true}, {2, PKB_F32, true}, {4, PKB_F32, true}};
+/* Test, name, ranks, T, variants. From 17 ranks on sums of bf16 are checked by their bounds. */
+#define SETUPS(X)                                                                                                                \
+    X(right_results_pass, "right: 1 rank, bf16", 1, PKB_BF16, false)                                                             \
+    X(right_results_pass, "right: 2 ranks, f16", 2, PKB_F16, false)                                                              \
+    X(right_results_pass, "right: 3 ranks, bf16", 3, PKB_BF16, false)                                                            \
+    X(right_results_pass, "right: 4 ranks, f64", 4, PKB_F64, false)                                                              \
+    X(right_results_pass, "right: 8 ranks, bf16", 8, PKB_BF16, false)                                                            \
+    X(right_results_pass, "right: 8 ranks, f32", 8, PKB_F32, false)                                                              \
+    X(right_results_pass, "right: 17 ranks, bf16", 17, PKB_BF16, false)                                                          \
+    X(wrong_results_do_not_pass, "wrong: 1 rank, bf16", 1, PKB_BF16, true)                                                       \
+    X(wrong_results_do_not_pass, "wrong: 2 ranks, bf16", 2, PKB_BF16, true)                                                      \
+    X(wrong_results_do_not_pass, "wrong: 4 ranks, bf16", 4, PKB_BF16, true)                                                      \
+    X(wrong_results_do_not_pass, "wrong: 2 ranks, f32", 2, PKB_F32, true)                                                        \
+    X(wrong_results_do_not_pass, "wrong: 4 ranks, f32", 4, PKB_F32, true)                                                        \
+    X(wrong_results_do_not_pass, "wrong: 17 ranks, bf16", 17, PKB_BF16, false)
+
+#define TEST(function, title, ranks, type, wanted)                                                                               \
+    {.name = title, .test_func = function, .initial_state = &(struct setup){.world = ranks, .dtype = type, .variants = wanted}},
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(right_results_pass, &right[0]),
-        cmocka_unit_test_prestate(right_results_pass, &right[1]),
-        cmocka_unit_test_prestate(right_results_pass, &right[2]),
-        cmocka_unit_test_prestate(right_results_pass, &right[3]),
-        cmocka_unit_test_prestate(right_results_pass, &right[4]),
-        cmocka_unit_test_prestate(right_results_pass, &right[5]),
-        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[0]),
-        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[1]),
-        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[2]),
-        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[3]),
-        cmocka_unit_test_prestate(wrong_results_do_not_pass, &wrong[4]),
-    };
+    const struct CMUnitTest tests[] = {SETUPS(TEST)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
