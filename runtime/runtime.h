@@ -51,7 +51,8 @@ struct rt_options {
  * set up at the first operation that needs it, not here. NULL with the error set when the backend is absent or fails. */
 struct rt *rt_open(const char *backend, const struct rt_options *options, struct pkb_error *err);
 
-/* NULL-safe. Frees everything that belongs to the runtime. Does not wait for peers. */
+/* NULL-safe. Frees everything that belongs to the runtime. Does not wait for peers: whoever closes must know (by a barrier at the
+ * end, or through the exchange) that no peer still needs a message from this rank. */
 void rt_close(struct rt *rt);
 
 int rt_rank(const struct rt *rt);

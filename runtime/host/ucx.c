@@ -325,7 +325,7 @@ static int transport_recv(struct host_transport *t, int rank, uint64_t tag, void
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
     uint64_t full = (uint64_t)rank << HOST_TAG_BITS | tag;
     /* Connected too, to notice a peer that dies before it sends. */
-    if (connect_peer(t, rank, err) || make_room(t, err))
+    if ((t->peers[rank].remote && connect_peer(t, rank, err)) || make_room(t, err))
         return -1;
     ucs_status_ptr_t request = ucp_tag_recv_nbx(t->worker, data, bytes, full, UINT64_MAX, &param);
     if (UCS_PTR_IS_ERR(request))
