@@ -170,7 +170,7 @@ static int find(const struct reading *r, const char *key, size_t size)
     for (int k = 0; k < r->table->n; k++) {
         int i = (r->next + k) % r->table->n;
         const char *name = r->table->fields[i].name;
-        if (strncmp(name, key, size) == 0 && name[size] == '\0')
+        if (name[0] == key[0] && strncmp(name, key, size) == 0 && name[size] == '\0')
             return i;
     }
     return -1;

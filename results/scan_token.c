@@ -175,15 +175,20 @@ static bool is_digit(const struct cursor *c)
 
 static int read_digits(struct cursor *c, struct decimal *d, int per_digit)
 {
-    if (!is_digit(c))
-        return cursor_error(c, "expected a digit");
-    for (; is_digit(c); c->p++) {
-        if (d->count < 19)
-            d->digits = d->digits * 10 + (uint64_t)(*c->p - '0');
-        d->count += d->count > 0 || *c->p != '0';
-        if (d->exponent > -100000)
-            d->exponent += per_digit;
+    const char *from = c->p, *p = from;
+    uint64_t digits = d->digits;
+    int count = d->count;
+    for (; p < c->end && *p >= '0' && *p <= '9'; p++) {
+        if (count < 19)
+            digits = digits * 10 + (uint64_t)(*p - '0');
+        count += count > 0 || *p != '0';
     }
+    if (p == from)
+        return cursor_error(c, "expected a digit");
+    d->digits = digits;
+    d->count = count;
+    d->exponent += per_digit * (int)(p - from); /* a line is no longer than RECORD_MAX_LINE */
+    c->p = p;
     return 0;
 }
 
