@@ -3,10 +3,15 @@
  * SC 2011). Every value is a function of (problem, seed, trial, rank, tensor, index) alone, so host and device produce the same
  * bits in any order and any element can be made without the others.
  *
- * Layout. key = two 32-bit words from SplitMix64-style mixing of (problem, seed, trial); counter = {block index low, block
- * index high, rank, tensor}. Element i takes word i%4 of block i/4 (32-bit draws), or words 2*(i%2), 2*(i%2)+1 of block i/2
- * (64-bit draws and normals). The definitions below are the contract that the CUDA backend reproduces bit for bit; they use only
- * correctly rounded operations and, for normals, a fixed polynomial evaluation instead of libm.
+ * Layout. The key is mix(seed ^ mix((problem << 32 | trial) + 0x9e3779b97f4a7c15)), low word first, where mix is the finaliser of
+ * SplitMix64; counter = {block index low, block index high, rank, tensor}. Element i takes the 64 bits w of words 2 * (i % 2) (low)
+ * and 2 * (i % 2) + 1 (high) of block i / 2:
+ *     uniform   (w >> 11) 2^-53
+ *     integer   low + ((w * (high - low)) >> 64)
+ *     normal    the inverse distribution function of ((w >> 12) + 1/2) 2^-52 by Wichura's algorithm AS 241 (PPND16) in f64, with
+ *               the logarithm of random.c
+ * These are the contract that the CUDA backend reproduces bit for bit: additions, multiplications, divisions and square roots in
+ * the order of random.c, each rounded once, never contracted, no libm.
  */
 #ifndef PKB_RUNTIME_RANDOM_H
 #define PKB_RUNTIME_RANDOM_H
@@ -29,12 +34,12 @@ void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 
 /* Single elements. */
 double rng_uniform(const struct rng *r, uint64_t index); /* [0, 1), multiples of 2^-53 */
-double rng_normal(const struct rng *r, uint64_t index);  /* N(0, 1), |x| < 8.7 */
-int64_t rng_integer(const struct rng *r, uint64_t index, int64_t low,
-                    int64_t high); /* low <= x < high, unbiased to 2^-32 of a range
-                                                                                       below 2^32 */
+double rng_normal(const struct rng *r, uint64_t index);  /* N(0, 1), |x| < 8.3 */
 
-/* n elements from index 0 on, rounded once to `dtype` (runtime/dtype.h). */
+/* low <= x < high; a range of n numbers is uniform up to n 2^-64. */
+int64_t rng_integer(const struct rng *r, uint64_t index, int64_t low, int64_t high);
+
+/* n elements from index 0 on, rounded once to `dtype` (runtime/dtype.h), which may give `high` itself. */
 void rng_fill_uniform(const struct rng *r, int dtype, void *dst, size_t n, double low, double high);
 void rng_fill_normal(const struct rng *r, int dtype, void *dst, size_t n);
 void rng_fill_integers(const struct rng *r, int dtype, void *dst, size_t n, int64_t low, int64_t high);

@@ -13,9 +13,10 @@
  * Temporaries live in an arena until rt_release_all(), which the engine calls after every reference() call; memory is kept, so
  * that a loop does not allocate after its first iteration.
  *
- * Arithmetic. bf16, f16, fp8: every operation computes in f32 and rounds once to the destination; f64 in f64; integers in i64.
- * Reductions and products accumulate in f32 (f64 when an operand is f64, i64 for integers) and round once. Destination dtypes may
- * differ from the operands': f32 results of bf16 products are had by giving an f32 destination.
+ * Arithmetic. An operation computes in f64 when one of its tensors (operands or destination) is f64, else in f32 when one of them
+ * is a floating type, else in i64, and rounds once to the destination. Integers wrap around; a division of integers by zero is a
+ * failure. Reductions and products accumulate in f32 or better (i64 for integer operands) and round once. Destination dtypes may
+ * differ from the operands': f32 results of bf16 products are had by giving an f32 destination. NaN wins in minima and maxima.
  *
  * Threads. A runtime belongs to one thread.
  */
@@ -34,8 +35,8 @@ struct rt;
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
 /* How ranks find each other: gives every rank's blob to every rank. `all` has room for world * size bytes and is filled in rank
- * order; every rank passes the same size. Returns 0, or -1 with the error set. Called during rt_open and by functions marked
- * "collective", by all ranks in the same order. */
+ * order; every rank passes the same size. Returns 0, or -1 with the error set. Called when communication is set up (rt_connect) and
+ * for symmetric memory (the first rt_symm_barrier, every rt_symm_alloc), by all ranks in the same order. */
 typedef int rt_exchange_fn(void *arg, const void *blob, size_t size, void *all, struct pkb_error *err);
 
 struct rt_options {
@@ -120,7 +121,7 @@ enum rt_binary { RT_ADD, RT_SUB, RT_MUL, RT_DIV, RT_MIN, RT_MAX, RT_FLOORDIV, RT
 /* Element-wise; shapes broadcast as in NumPy (aligned at the last dimension, a 1 stretches). dst has the broadcast shape and may
  * be an operand of that shape. RT_FLOORDIV rounds towards minus infinity. */
 void rt_binary(struct rt *rt, enum rt_binary op, pkb_tensor *dst, const pkb_tensor *a, const pkb_tensor *b);
-/* The same with a scalar right operand, used unrounded in the arithmetic type. */
+/* The same with a scalar right operand in the arithmetic type; it must be an integer where that is i64. */
 void rt_binary_scalar(struct rt *rt, enum rt_binary op, pkb_tensor *dst, const pkb_tensor *a, double b);
 
 enum rt_reduction { RT_SUM, RT_PROD, RT_AMIN, RT_AMAX, RT_REDUCTION_COUNT };
@@ -129,20 +130,21 @@ enum rt_reduction { RT_SUM, RT_PROD, RT_AMIN, RT_AMAX, RT_REDUCTION_COUNT };
 #define RT_ALL_AXES 1000
 void rt_reduce_axis(struct rt *rt, enum rt_reduction op, pkb_tensor *dst, const pkb_tensor *a, int axis);
 
-/* dst = op(a) * op(b); op is the transpose where the flag is set. Matrices, or stacks of them with equal leading dimensions.
+/* dst = op(a) * op(b); op is the transpose where the flag is set. Matrices, or stacks of them with equal leading dimensions, a and b
+ * of one dtype.
  * A product goes to the BLAS library of the backend; bf16/f16 accumulate in f32, f32 is true f32. */
 void rt_matmul(struct rt *rt, pkb_tensor *dst, const pkb_tensor *a, bool trans_a, const pkb_tensor *b, bool trans_b);
 
-/* dst dimension i is src dimension order[i]. */
+/* dst dimension i is src dimension order[i]; one dtype. */
 void rt_permute(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const int *order);
 
-/* Parts side by side along an axis. */
+/* Parts side by side along an axis (negative: from the end); one dtype. */
 void rt_concat(struct rt *rt, pkb_tensor *dst, int n, const pkb_tensor *const *parts, int axis);
 
 /* dst[i, ...] = table[index[i], ...]; index is i32 or i64. An index out of range is a failure. */
 void rt_take_rows(struct rt *rt, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index);
 
-/* order (i64) = positions that sort 1-D keys ascending; equal keys keep their order. */
+/* order (i64) = positions that sort 1-D keys ascending; equal keys keep their order, NaN is last. */
 void rt_argsort(struct rt *rt, pkb_tensor *order, const pkb_tensor *keys);
 
 /* counts (i64, n) [v] = how many elements of values (integer, 1-D) are v. A value outside 0..n-1 is a failure. */
@@ -164,8 +166,8 @@ struct rt_group {
 /* All ranks, in order. */
 const struct rt_group *rt_world(struct rt *rt);
 
-/* The group of these world ranks. Collective over its members only; every member passes the same list, which must contain
- * the caller. The same list gives the same group. NULL after a failure. */
+/* The group of these world ranks. Every member passes the same list, which must contain the caller; nothing is communicated. The
+ * same list gives the same group. NULL after a failure. */
 const struct rt_group *rt_group(struct rt *rt, int size, const int *ranks);
 
 /* Collective over the world: sets up communication between the ranks now. Else it happens at the first collective, message or
