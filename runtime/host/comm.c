@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "runtime/module.h"
+
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
 int host_comm_setup(struct rt_device *dev, struct pkb_error *err)
@@ -13,7 +15,7 @@ int host_comm_setup(struct rt_device *dev, struct pkb_error *err)
     comm = calloc(1, sizeof(*comm));
     if (!comm)
         return pkb_error_set(err, "out of memory");
-    comm->ops = host_module(HOST_TRANSPORT_MODULE, HOST_TRANSPORT_SYMBOL, err);
+    comm->ops = rt_module(HOST_TRANSPORT_MODULE, HOST_TRANSPORT_SYMBOL, err);
     if (!comm->ops || comm->ops->open(dev->options, &comm->transport, err)) {
         free(comm);
         return -1;

@@ -2,14 +2,11 @@
 /* Life, memory and events of the host backend, and its table of functions. */
 #include "runtime/host/device.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/clock.h"
-#include "util/file.h"
-#include "util/paths.h"
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
@@ -66,25 +63,6 @@ static int host_sync(struct rt_device *dev, struct pkb_error *err)
     (void)dev;
     (void)err;
     return 0;
-}
-
-const void *host_module(const char *name, const char *symbol, struct pkb_error *err)
-{
-    char *path = pkb_path(PKB_PATH_PLUGIN, name, err);
-    const void *table = NULL;
-    if (!path)
-        return NULL;
-    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!plugin) {
-        (void)pkb_error_set(err, "%s", dlerror());
-    } else {
-        table = dlsym(plugin, symbol);
-        (void)dlclose(plugin); /* stays, by RTLD_NODELETE */
-        if (!table)
-            (void)pkb_error_set(err, "%s: no symbol %s", path, symbol);
-    }
-    free(path);
-    return table;
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */

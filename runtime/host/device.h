@@ -31,10 +31,6 @@ struct rt_device {
 /* At least `bytes` of scratch memory, aligned to 64 bytes; what was there before is lost. NULL with the error set. */
 void *host_scratch(struct rt_device *dev, enum host_scratch slot, size_t bytes, struct pkb_error *err);
 
-/* Loads plugins/<name>.so, which is linked to a library that most runs do not need, and returns its table `symbol`. It stays
- * loaded. NULL with the error set. */
-const void *host_module(const char *name, const char *symbol, struct pkb_error *err);
-
 /* ---- operations ---------------------------------------------------------------------------------------------------- */
 
 int host_copy(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, struct pkb_error *err);

@@ -6,6 +6,7 @@
 
 #include "runtime/host/blas.h"
 #include "runtime/host/device.h"
+#include "runtime/module.h"
 
 static int load_blas(struct rt_device *dev, const struct rt_matmul_form *f, struct pkb_error *err)
 {
@@ -13,7 +14,7 @@ static int load_blas(struct rt_device *dev, const struct rt_matmul_form *f, stru
         return pkb_error_set(err, "%" PRId64 " x %" PRId64 " x %" PRId64 " is too large for BLAS", f->m, f->n, f->k);
     if (dev->blas)
         return 0;
-    dev->blas = host_module(HOST_BLAS_MODULE, HOST_BLAS_SYMBOL, err);
+    dev->blas = rt_module(HOST_BLAS_MODULE, HOST_BLAS_SYMBOL, err);
     if (!dev->blas)
         return -1;
     dev->blas->start();

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/agree.h"
 #include "runtime/host/comm.h"
 #include "runtime/host/shared.h"
 
@@ -25,36 +26,7 @@ struct host_symm {
     uint32_t count;   /* of names used so far, the same on all ranks */
 };
 
-/* ---- agreement ----------------------------------------------------------------------------------------------------- */
-
-struct vote {
-    uint64_t bytes;
-    uint64_t failed;
-    char text[240];
-};
-
-/* Exchanges whether each rank has succeeded so far (rc, with `own` set when not 0): 0 when all have and mean the same size. */
-static int agree(struct rt_device *dev, size_t bytes, int rc, const struct pkb_error *own, struct pkb_error *err)
-{
-    const struct rt_options *o = dev->options;
-    struct vote mine = {.bytes = bytes, .failed = rc != 0};
-    if (rc)
-        (void)snprintf(mine.text, sizeof(mine.text), "%.239s", own->text);
-    if (o->world == 1)
-        return rc ? pkb_error_set(err, "%s", mine.text) : 0;
-    struct vote *all = calloc((size_t)o->world, sizeof(*all));
-    if (!all)
-        return pkb_error_set(err, "out of memory");
-    int result = o->exchange(o->exchange_arg, &mine, sizeof(mine), all, err);
-    for (int i = 0; i < o->world && result == 0; i++) {
-        if (all[i].failed)
-            result = pkb_error_set(err, "rank %d: %.239s", i, all[i].text);
-        else if (all[i].bytes != bytes)
-            result = pkb_error_set(err, "rank %d asks for %zu bytes, rank %d for %zu", o->rank, bytes, i, (size_t)all[i].bytes);
-    }
-    free(all);
-    return result;
-}
+/* ---- names and nodes ------------------------------------------------------------------------------------------------ */
 
 static void name_of(const struct rt_device *dev, uint32_t count, int rank, char name[256])
 {
@@ -116,9 +88,9 @@ static struct host_block *allocate(struct rt_device *dev, size_t bytes, struct p
     name_of(dev, count, dev->options->rank, name);
     struct host_block *b = create_block(dev, name, bytes, &own);
     bool created = b != NULL;
-    int rc = agree(dev, bytes, created ? 0 : -1, &own, err);
+    int rc = rt_agree(dev->options, bytes, created ? 0 : -1, &own, err);
     if (rc == 0)
-        rc = agree(dev, bytes, map_peers(dev, b, count, &own), &own, err);
+        rc = rt_agree(dev->options, bytes, map_peers(dev, b, count, &own), &own, err);
     if (created)
         shared_unlink(name);
     if (rc == 0)
@@ -142,11 +114,11 @@ static int open_barrier(struct rt_device *dev, struct pkb_error *err)
     if (leader)
         rc = shared_create(name, sizeof(*s->barrier), &address, &own);
     bool created = leader && rc == 0;
-    rc = agree(dev, 0, rc, &own, err);
+    rc = rt_agree(dev->options, 0, rc, &own, err);
     if (rc == 0) {
         if (!leader)
             rc = shared_map(name, sizeof(*s->barrier), &address, &own);
-        rc = agree(dev, 0, rc, &own, err);
+        rc = rt_agree(dev->options, 0, rc, &own, err);
     }
     if (created)
         shared_unlink(name);
