@@ -42,36 +42,30 @@ static int column(const struct labels *l, int model, enum labels_table table)
     return 2 + (name > cell ? name : cell);
 }
 
-static int widest_name(const struct labels *l)
+static void widen(int *width, size_t length, int limit)
 {
-    int widest = 0;
-    for (int m = 0; m < l->d->n_models; m++)
-        if (name_width(l, m) > widest)
-            widest = name_width(l, m);
-    return widest;
-}
-
-/* "model/sample" of the best candidates. */
-static int best_width(const struct labels *l)
-{
-    int largest = 0;
-    char text[16];
-    for (size_t i = 0; i < l->d->n_problems; i++)
-        if (l->d->problems[i].best_sample > largest)
-            largest = l->d->problems[i].best_sample;
-    return widest_name(l) + 1 + snprintf(text, sizeof(text), "%d", largest);
+    int n = at_most(length, limit);
+    if (n > *width)
+        *width = n;
 }
 
 /* problem, ranks, dtype, shape, baseline, from, time, speedup, as report_text.c lays them out. */
 static int fixed_width(const struct labels *l)
 {
     const struct report_data *d = l->d;
-    int name = 7, best = best_width(l);
-    for (size_t i = 0; i < d->n_problems; i++)
-        if (at_most(strlen(d->problems[i].name), 32) > name)
-            name = at_most(strlen(d->problems[i].name), 32);
-    int forms = (d->n_worlds > 1 ? 7 : 0) + (d->n_dtypes > 1 ? 10 : 0) + (d->n_shapes > 1 ? 10 : 0);
-    return 2 + name + forms + 10 + 2 + (best > 4 ? best : 4) + 9 + 9;
+    int name = 7, dtype = 5, shape = 5, best = 4;
+    char sample[16];
+    for (size_t i = 0; i < d->n_problems; i++) {
+        const struct report_problem *p = &d->problems[i];
+        int digits = snprintf(sample, sizeof(sample), "%d", p->best_sample);
+        widen(&name, strlen(p->name), 32);
+        widen(&dtype, strlen(p->dtype), 8);
+        widen(&shape, strlen(p->shape), 8);
+        if (p->best_model >= 0)
+            widen(&best, (size_t)(name_width(l, p->best_model) + 1 + digits), LABEL_MAX + 4);
+    }
+    int forms = (d->n_worlds > 1 ? 7 : 0) + (d->n_dtypes > 1 ? dtype + 2 : 0) + (d->n_shapes > 1 ? shape + 2 : 0);
+    return 2 + name + forms + 10 + 2 + best + 9 + 9;
 }
 
 static int room(const struct labels *l, enum labels_table table)

@@ -30,7 +30,7 @@ static const struct {
     {"untimed", "correct cells without times (in pass@k, undecided in fast@k)", "a sweep with iterations.timed > 0 measures them",
      "SELECT count(*) FROM results WHERE outcome = 'correct' AND speedup IS NULL",
      "SELECT " CELL_TEXT " FROM results WHERE outcome = 'correct' AND speedup IS NULL ORDER BY cell"},
-    {"drifted", "baselines that changed by more than 5 % while their candidates ran (speedups there are doubtful)",
+    {"drifted", "baselines that changed by more than 5 % meanwhile (speedups there are doubtful)",
      "repeat them on an idle machine", "SELECT count(*) FROM baselines b WHERE " DRIFTED,
      "SELECT s.problem || ', ' || s.world || ' ranks: ' || printf('%+.1f %%', 100 * b.drift) FROM baselines b JOIN settings s"
      " ON s.id = b.setting WHERE " DRIFTED " ORDER BY abs(b.drift) DESC, b.id"},
