@@ -108,7 +108,7 @@ static double relative_norm(const struct norms *norms)
 /* The usual end of an exact comparison, without a look at the elements. */
 static bool all_bits_equal(const struct problem_check *check, const pkb_tensor *expected, const pkb_tensor *actual, size_t n)
 {
-    return check->kind == CHECK_EXACT && memcmp(expected->data, actual->data, n * dtype_size(expected->dtype)) == 0;
+    return check->kind == CHECK_EXACT && n > 0 && memcmp(expected->data, actual->data, n * dtype_size(expected->dtype)) == 0;
 }
 
 void problem_compare(const struct problem_check *check, enum problem_profile tolerance, const pkb_tensor *expected,
