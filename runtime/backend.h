@@ -21,7 +21,7 @@
 
 #include "runtime/runtime.h"
 
-#define RT_BACKEND_VERSION 1
+#define RT_BACKEND_VERSION 2
 #define RT_BACKEND_SYMBOL "pkb_rt_backend"
 
 struct rt_device; /* the backend's state: one device, one stream */
@@ -54,7 +54,9 @@ struct rt_backend {
     void (*close)(struct rt_device *dev);
     void *(*stream)(struct rt_device *dev);
     const char *(*device_name)(struct rt_device *dev);
-    int (*sync)(struct rt_device *dev, struct pkb_error *err);
+    int (*sync)(struct rt_device *dev, struct pkb_error *err);                    /* all work of the device, on whatever stream */
+    size_t (*cache_bytes)(struct rt_device *dev);                                 /* may be NULL: 0 */
+    enum rt_fault (*foreign_fault)(struct rt_device *dev, struct pkb_error *err); /* may be NULL: never one */
 
     /* Memory: `bytes` > 0, aligned to 256 bytes at least, uninitialised. */
     int (*alloc)(struct rt_device *dev, size_t bytes, void **ptr, struct pkb_error *err);

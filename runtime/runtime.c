@@ -152,6 +152,11 @@ const char *rt_device_name(const struct rt *rt)
     return rt->be->device_name(rt->dev);
 }
 
+size_t rt_cache_bytes(const struct rt *rt)
+{
+    return rt->be->cache_bytes ? rt->be->cache_bytes(rt->dev) : 0;
+}
+
 /* ---- failures ------------------------------------------------------------------------------------------------------ */
 
 void front_fail(struct rt *rt, const char *name, const struct pkb_error *err)
@@ -187,6 +192,11 @@ int rt_sync(struct rt *rt, struct pkb_error *err)
     if (rt->be->sync(rt->dev, &late))
         front_fail(rt, "sync", &late);
     return rt_status(rt, err);
+}
+
+enum rt_fault rt_foreign_fault(struct rt *rt, struct pkb_error *err)
+{
+    return rt->be->foreign_fault ? rt->be->foreign_fault(rt->dev, err) : RT_FAULT_NONE;
 }
 
 /* ---- checks that all operations share ------------------------------------------------------------------------------ */

@@ -67,6 +67,22 @@ int rt_status(const struct rt *rt, struct pkb_error *err);
 /* Waits until all enqueued work is done. 0, or -1 with the first failure. */
 int rt_sync(struct rt *rt, struct pkb_error *err);
 
+/* Bytes of the largest cache between the device's cores and its memory, or 0 where timing needs no cold data (host). */
+size_t rt_cache_bytes(const struct rt *rt);
+
+/* What foreign code that has used the device left behind. */
+enum rt_fault {
+    RT_FAULT_NONE,
+    RT_FAULT_ERROR,  /* an error of a library call or a kernel that it did not handle: no more is known than the text */
+    RT_FAULT_MEMORY, /* the same, and the device had no memory left */
+    RT_FAULT_DEVICE, /* another device is selected */
+};
+
+/* Looks at what foreign code that runs in this thread has left of the device, without waiting: an error that it did not handle, another
+ * selected device. RT_FAULT_NONE, or the fault with the text set. Errors of enqueued work show once they are known, at the latest
+ * after rt_sync. Call it once per piece of foreign code: what was seen is forgotten. Not sticky. */
+enum rt_fault rt_foreign_fault(struct rt *rt, struct pkb_error *err);
+
 /* Records a failure of the caller's own ("problem 10: split %lld is negative"); later operations are skipped. */
 void rt_fail(struct rt *rt, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
