@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row by row: a row of the product is published, summed over all ranks and only then the next one computed. */
+/* A few rows at a time: they are published, summed over all ranks, and only then the next ones computed. */
 #include <pkb/candidate.h>
 
 #include <string.h>
 
-static pkb_symm box; /* one row */
+#define ROWS 32
+
+static pkb_symm box; /* some rows */
 
 static double load(const void *data, int dtype, int64_t i)
 {
@@ -31,38 +33,41 @@ static void save(void *data, int dtype, int64_t i, double x)
 int pkb_setup(const pkb_context *ctx, const pkb_tensor *in, const pkb_tensor *out)
 {
     (void)in;
-    return ctx->symm_alloc(ctx, (size_t)out[0].shape[1] * sizeof(float), &box);
+    return ctx->symm_alloc(ctx, ROWS * (size_t)out[0].shape[1] * sizeof(float), &box);
 }
 
-static void multiply_row(const pkb_tensor *a, const pkb_tensor *b, int64_t row, void *c)
+static void multiply_rows(const pkb_tensor *a, const pkb_tensor *b, int64_t from, int64_t to, void *c)
 {
     int64_t k = a->shape[1], n = b->shape[1];
-    for (int64_t j = 0; j < n; j++) {
-        double sum = 0;
-        for (int64_t l = 0; l < k; l++)
-            sum += load(a->data, a->dtype, row * k + l) * load(b->data, b->dtype, l * n + j);
-        save(c, a->dtype, j, sum);
-    }
+    for (int64_t i = from; i < to; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += load(a->data, a->dtype, i * k + l) * load(b->data, b->dtype, l * n + j);
+            save(c, a->dtype, (i - from) * n + j, sum);
+        }
 }
 
-static void sum_row(const pkb_context *ctx, const pkb_tensor *out, int64_t row)
+static void sum_rows(const pkb_context *ctx, const pkb_tensor *out, int64_t from, int64_t to)
 {
     int64_t n = out->shape[1];
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t i = 0; i < (to - from) * n; i++) {
         double sum = 0;
         for (int32_t q = 0; q < ctx->world; q++)
-            sum += load(box.peers[q], out->dtype, j);
-        save(out->data, out->dtype, row * n + j, sum);
+            sum += load(box.peers[q], out->dtype, i);
+        save(out->data, out->dtype, from * n + i, sum);
     }
 }
 
 int pkb_solution(const pkb_context *ctx, const pkb_tensor *in, pkb_tensor *out)
 {
-    for (int64_t row = 0; row < out[0].shape[0]; row++) {
-        multiply_row(&in[0], &in[1], row, box.local);
+    int64_t m = out[0].shape[0];
+    for (int64_t from = 0; from < m; from += ROWS) {
+        int64_t to = from + ROWS < m ? from + ROWS : m;
+        multiply_rows(&in[0], &in[1], from, to, box.local);
         if (ctx->barrier(ctx) != 0)
             return -1;
-        sum_row(ctx, out, row);
+        sum_rows(ctx, out, from, to);
         if (ctx->barrier(ctx) != 0)
             return -1;
     }
