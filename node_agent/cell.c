@@ -185,6 +185,8 @@ int cell_run(struct agent *a, const struct cell_task *task, struct cell_result *
         int64_t before = pkb_now_ns();
         rc = steps[i](&r, err);
         result->seconds[i] = (double)(pkb_now_ns() - before) / 1e9;
+        if (i == CELL_JUDGE)
+            r.started += pkb_now_ns() - before; /* judging is not the candidate's time */
     }
     runner_destroy(r.runner);
     segment_destroy(&r.slots);
