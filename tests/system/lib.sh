@@ -112,7 +112,7 @@ descendants() {
 
 # cells RUN: "MODEL PROBLEM SAMPLE WORLD SHAPE OUTCOME" of every final record, sorted; twice recorded cells come twice.
 cells() {
-    awk '
+    find "$1/records" -name '*.jsonl' -exec awk '
         function member(name,  text) {
             if (!match($0, "\"" name "\": *(\"[^\"]*\"|-?[0-9]+)"))
                 return ""
@@ -125,7 +125,7 @@ cells() {
             outcome = member("outcome")
             if (outcome != "infra_error" && outcome != "not_run")
                 print member("model"), member("problem"), member("sample"), member("world"), member("shape"), outcome
-        }' /dev/null "$1"/records/*.jsonl | LC_ALL=C sort
+        }' /dev/null {} + | LC_ALL=C sort
 }
 
 finish() {

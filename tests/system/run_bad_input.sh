@@ -6,6 +6,7 @@ set -uo pipefail
 
 store=$top/examples/candidates
 cache=$tmp/cache
+export PKB_RECORD_RETRY_SECONDS=0.5 # how long agents wait for room on a full disk
 
 # sweep NAME FIELD...: a small sweep file; later fields replace earlier ones.
 sweep() {
