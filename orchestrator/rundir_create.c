@@ -26,7 +26,8 @@ static int check_empty(const char *path, struct pkb_error *err)
 {
     DIR *d = opendir(path);
     if (!d)
-        return errno == ENOENT ? 0 : pkb_error_errno(err, "%s", path);
+        return errno == ENOENT ? 0
+                               : pkb_error_errno(err, "cannot create the run directory (--run names another place): %s", path);
     const struct dirent *e;
     do
         e = readdir(d);
