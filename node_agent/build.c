@@ -113,7 +113,7 @@ static void remove_stale(const char *cache, int limit_seconds)
 /* ---- making an entry ----------------------------------------------------------------------------------------------------- */
 
 /* What is compiled is a copy of what was digested, whatever happens to the source meanwhile. */
-static int copy_source(const char *source, const char *digest, const char *temp, struct pkb_error *err)
+static int copy_source(const char *source, const char *digest, const char *temp, const char *name, struct pkb_error *err)
 {
     char *text, now[PKB_DIGEST_HEX];
     size_t size;
@@ -122,7 +122,7 @@ static int copy_source(const char *source, const char *digest, const char *temp,
     int rc = pkb_digest_buffer(text, size, now, err);
     if (rc == 0 && strcmp(now, digest) != 0)
         rc = pkb_error_set(err, "%s: changed after planning (digest %.12s, planned %.12s); plan again", source, now, digest);
-    char *path = rc == 0 ? pkb_format(err, "%s/%s", temp, BUILD_SOURCE) : NULL;
+    char *path = rc == 0 ? pkb_format(err, "%s/%s", temp, name) : NULL;
     rc = path ? pkb_file_write(path, text, size, err) : -1;
     free(path);
     free(text);
@@ -180,7 +180,7 @@ static int write_result(const struct build_toolchain *t, const char *temp, const
 /* Leaves in the folder what an entry consists of. */
 static int finish_temp(const struct build_toolchain *t, const char *temp, const struct build_compiled *c, struct pkb_error *err)
 {
-    if (remove_in(temp, BUILD_SCRATCH, err) < 0 || remove_in(temp, BUILD_SOURCE, err) < 0)
+    if (remove_in(temp, BUILD_SCRATCH, err) < 0 || remove_in(temp, build_source_name(t), err) < 0)
         return -1;
     int rc = c->ok ? sync_file(temp, BUILD_OBJECT, err) : remove_in(temp, BUILD_OBJECT, err);
     return rc < 0 ? -1 : write_result(t, temp, c, err);
@@ -213,7 +213,7 @@ static int build_in(const char *temp, const struct build_toolchain *t, const cha
     char *scratch = pkb_format(err, "%s/%s", temp, BUILD_SCRATCH);
     int rc = scratch ? pkb_mkdirs(scratch, err) : -1;
     free(scratch);
-    if (rc < 0 || copy_source(source, digest, temp, err) < 0 || build_compile(t, temp, &c, err) < 0)
+    if (rc < 0 || copy_source(source, digest, temp, build_source_name(t), err) < 0 || build_compile(t, temp, &c, err) < 0)
         return -1;
     return finish_temp(t, temp, &c, err);
 }

@@ -15,10 +15,17 @@
 #include "util/file.h"
 #include "util/process.h"
 
-#define FILE_LIMIT ((uint64_t)64 << 20) /* of the object, temporaries and, while it is written, the log */
-#define LOG_LIMIT ((size_t)64 << 10)    /* what is kept of the log */
+#define FILE_LIMIT ((uint64_t)256 << 20) /* of the object, temporaries and, while it is written, the log */
+#define SASS_LIMIT ((uint64_t)8 << 20)
+#define SASS_SECONDS 60
+#define LOG_LIMIT ((size_t)64 << 10) /* what is kept of the log */
 #define CUT_OFF "\n(cut off)\n"
 #define MAX_ENV 8
+
+const char *build_source_name(const struct build_toolchain *t)
+{
+    return strcmp(t->kind, "cu") == 0 ? "candidate.cu" : "candidate.c";
+}
 
 /* ---- command and environment ------------------------------------------------------------------------------------------- */
 
@@ -39,7 +46,7 @@ const char **build_command(const struct build_toolchain *t, struct pkb_error *er
     argv[k++] = t->include;
     argv[k++] = "-o";
     argv[k++] = BUILD_OBJECT;
-    argv[k++] = BUILD_SOURCE;
+    argv[k++] = build_source_name(t);
     argv[k++] = "-lm";
     return argv;
 }
@@ -105,7 +112,8 @@ static void copy_line(const char *line, char *detail, size_t size)
 /* The first line with one of the words of an error, else the first line that says anything. */
 static void find_error(const char *log, char *detail, size_t size)
 {
-    static const char *const words[] = {"error:", "Error:", "undefined reference", "out of memory", "memory exhausted"};
+    static const char *const words[] = {"error:",        "Error:",           "error   :", "error :", "undefined reference",
+                                        "out of memory", "memory exhausted", "fatal   :"};
     const char *first = NULL;
     for (const char *line = log; *line != '\0';) {
         size_t n = strcspn(line, "\n");
@@ -126,8 +134,9 @@ static void find_error(const char *log, char *detail, size_t size)
 /* Failures of the machine, which say nothing about the source. */
 static const char *machine_failure(const char *log)
 {
-    static const char *const words[] = {"No space left on device", "Disk quota exceeded", "Input/output error",
-                                        "Killed signal terminated program"};
+    static const char *const words[] = {"No space left on device", "Disk quota exceeded",
+                                        "Input/output error",      "Killed signal terminated program",
+                                        "unsupported GNU version", "unsupported clang version"};
     for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
         if (strstr(log, words[w]))
             return words[w];
@@ -197,6 +206,32 @@ static int compile_with_log(const struct build_toolchain *t, const char *folder,
     return c->ok ? 0 : explain(log, status, c, err);
 }
 
+/* ---- machine code ------------------------------------------------------------------------------------------------------ */
+
+/* Best effort: a listing that is cut off is of use, none is no fault of the source. */
+static void disassemble(const struct build_toolchain *t, const char *folder)
+{
+    const char *const argv[] = {t->disassembler, "--dump-sass", BUILD_OBJECT, NULL};
+    char *path = pkb_format(NULL, "%s/%s", folder, BUILD_SASS);
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    int status = -1;
+    struct stat st;
+    if (fd >= 0) {
+        const struct process_spec spec = {.argv = argv,
+                                          .cwd = folder,
+                                          .stdin_fd = -1,
+                                          .stdout_fd = fd,
+                                          .stderr_fd = -1,
+                                          .cpu_seconds = SASS_SECONDS,
+                                          .file_bytes = SASS_LIMIT,
+                                          .no_core = true};
+        if (process_run(&spec, SASS_SECONDS * 1000, &status, NULL) < 0 || fstat(fd, &st) < 0 || st.st_size == 0)
+            (void)unlink(path);
+        (void)close(fd);
+    }
+    free(path);
+}
+
 int build_compile(const struct build_toolchain *t, const char *folder, struct build_compiled *c, struct pkb_error *err)
 {
     int rc = -1;
@@ -210,6 +245,8 @@ int build_compile(const struct build_toolchain *t, const char *folder, struct bu
         rc = compile_with_log(t, folder, argv, log, c, err);
         (void)close(log);
     }
+    if (rc == 0 && c->ok && t->disassembler)
+        disassemble(t, folder);
     free(argv);
     free(path);
     return rc;

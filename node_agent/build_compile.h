@@ -8,7 +8,7 @@
 /* Names inside the folder. */
 #define BUILD_OBJECT "object.so"
 #define BUILD_LOG "log"
-#define BUILD_SOURCE "candidate.c"
+#define BUILD_SASS "sass"
 #define BUILD_SCRATCH "scratch" /* a folder for the compiler's temporaries */
 
 struct build_compiled {
@@ -17,7 +17,10 @@ struct build_compiled {
     double seconds;
 };
 
-/* Compiles FOLDER/candidate.c to FOLDER/object.so with FOLDER/log and FOLDER/scratch/. 0, or -1 when it says nothing about the source. */
+/* The source's name inside the folder: candidate.c, candidate.cu. */
+const char *build_source_name(const struct build_toolchain *t);
+
+/* Compiles FOLDER/candidate.c to FOLDER/object.so with FOLDER/log, FOLDER/scratch/ and, if it can be had, FOLDER/sass. 0, or -1 when it says nothing about the source. */
 int build_compile(const struct build_toolchain *t, const char *folder, struct build_compiled *c, struct pkb_error *err);
 
 /* The command line, NULL-terminated: a new array of borrowed strings. `include` must stay. */

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which compiler there is, and what its results depend on. */
+#include "node_agent/build_toolchain.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "node_agent/build.h"
 #include "util/file.h"
 #include "util/paths.h"
 #include "util/process.h"
 
-#define LIMIT_SECONDS 120
-#define LIMIT_MEMORY_MB 4096
-#define VERSION_TIMEOUT_MS 20000
+#define ASK_TIMEOUT_MS 20000
+#define ASK_LIMIT 4096
 #define CPUINFO_LIMIT (1 << 16)
 
 static const char *const c_flags[] = {"-O3",   "-march=native",       "-std=gnu11",      "-shared",
                                       "-fPIC", "-fvisibility=hidden", "-fmax-errors=20", "-fdiagnostics-color=never"};
 #define N_C_FLAGS (sizeof(c_flags) / sizeof(c_flags[0]))
 
-/* ---- the compiler -------------------------------------------------------------------------------------------------------- */
+/* ---- programs ------------------------------------------------------------------------------------------------------------ */
 
-static char *find_on_path(const char *name, struct pkb_error *err)
+char *toolchain_on_path(const char *name, struct pkb_error *err)
 {
     const char *path = getenv("PATH");
     for (const char *p = path ? path : "/usr/bin:/bin"; *p != '\0';) {
@@ -35,56 +35,73 @@ static char *find_on_path(const char *name, struct pkb_error *err)
         free(full);
         p += n + (p[n] == ':');
     }
-    pkb_error_set(err, "no C compiler: '%s' is not on PATH; install one or set PKB_CC", name);
+    pkb_error_set(err, "'%s' is not on PATH", name);
     return NULL;
 }
 
-static char *find_compiler(struct pkb_error *err)
+char *toolchain_program(const char *variable, const char *name, const char *what, struct pkb_error *err)
 {
-    const char *wanted = getenv("PKB_CC");
-    if (!wanted || !*wanted)
-        return find_on_path("cc", err);
-    if (!strchr(wanted, '/'))
-        return find_on_path(wanted, err);
+    const char *wanted = getenv(variable);
+    bool given = wanted && *wanted;
+    if (!given || !strchr(wanted, '/')) {
+        char *found = toolchain_on_path(given ? wanted : name, err);
+        if (!found)
+            pkb_error_set(err, "no %s: '%s' is not on PATH; install one or set %s", what, given ? wanted : name, variable);
+        return found;
+    }
     if (wanted[0] != '/' || access(wanted, X_OK) < 0) {
-        pkb_error_set(err, "PKB_CC=%s: expected the absolute path of a compiler", wanted);
+        pkb_error_set(err, "%s=%s: expected the absolute path of a compiler", variable, wanted);
         return NULL;
     }
     char *copy = strdup(wanted);
     if (!copy)
-        pkb_error_errno(err, "PKB_CC");
+        pkb_error_errno(err, "%s", variable);
     return copy;
 }
 
-static int run_version(const char *compiler, int output, struct pkb_error *err)
+static int run_question(const char *program, const char *option, int output, struct pkb_error *err)
 {
-    const char *argv[] = {compiler, "--version", NULL};
+    const char *argv[] = {program, option, NULL};
     const struct process_spec spec = {.argv = argv, .stdin_fd = -1, .stdout_fd = output, .stderr_fd = -1, .no_core = true};
     int status = 0;
-    int rc = process_run(&spec, VERSION_TIMEOUT_MS, &status, err);
+    int rc = process_run(&spec, ASK_TIMEOUT_MS, &status, err);
     if (rc == 0 && status == 0)
         return 0;
-    return rc < 0 ? -1 : pkb_error_set(err, "%s --version fails", compiler);
+    return rc < 0 ? -1 : pkb_error_set(err, "%s %s fails", program, option);
 }
 
-/* The first line of --version. */
-static char *ask_version(const char *compiler, struct pkb_error *err)
+char *toolchain_ask(const char *program, const char *option, struct pkb_error *err)
 {
-    char text[512], *line = NULL;
-    int fd = memfd_create("compiler-version", MFD_CLOEXEC);
-    if (fd < 0) {
-        pkb_error_errno(err, "memfd");
+    char *text = calloc(1, ASK_LIMIT);
+    int fd = text ? memfd_create("compiler-answer", MFD_CLOEXEC) : -1;
+    int rc = fd < 0 ? pkb_error_errno(err, "memfd") : run_question(program, option, fd, err);
+    if (rc == 0 && pread(fd, text, ASK_LIMIT - 1, 0) <= 0)
+        rc = pkb_error_set(err, "%s %s says nothing", program, option);
+    if (fd >= 0)
+        (void)close(fd);
+    if (rc == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *toolchain_version(const char *compiler, const char *word, struct pkb_error *err)
+{
+    char *text = toolchain_ask(compiler, "--version", err), *line = NULL;
+    const char *hit = text ? strstr(text, word) : NULL;
+    if (!text)
         return NULL;
+    if (hit) {
+        while (hit > text && hit[-1] != '\n')
+            hit--;
+        line = strndup(hit, strcspn(hit, "\n"));
     }
-    if (run_version(compiler, fd, err) == 0) {
-        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-        text[n > 0 ? n : 0] = '\0';
-        text[strcspn(text, "\n")] = '\0';
-        line = text[0] ? strdup(text) : NULL;
-        if (!line)
-            pkb_error_set(err, "%s --version says nothing", compiler);
+    if (!line || line[0] == '\0') {
+        pkb_error_set(err, "%s --version says nothing%s%s", compiler, *word ? " with " : "", word);
+        free(line);
+        line = NULL;
     }
-    (void)close(fd);
+    free(text);
     return line;
 }
 
@@ -123,40 +140,51 @@ static int digest_cpu(struct build_toolchain *t, struct pkb_error *err)
     return pkb_digest_buffer("", 0, t->cpu, err);
 }
 
-static int copy_flags(struct build_toolchain *t, struct pkb_error *err)
+int toolchain_add_flag(struct build_toolchain *t, const char *flag, struct pkb_error *err)
 {
-    t->flags = calloc(N_C_FLAGS + 1, sizeof(*t->flags));
-    if (!t->flags)
+    size_t n = 0;
+    while (t->flags && t->flags[n])
+        n++;
+    char **grown = reallocarray(t->flags, n + 2, sizeof(*grown));
+    if (!grown)
         return pkb_error_errno(err, "flags");
-    for (size_t i = 0; i < N_C_FLAGS; i++) {
-        t->flags[i] = strdup(c_flags[i]);
-        if (!t->flags[i])
-            return pkb_error_errno(err, "flags");
-    }
-    return 0;
+    t->flags = grown;
+    grown[n + 1] = NULL;
+    grown[n] = strdup(flag);
+    return grown[n] ? 0 : pkb_error_errno(err, "flags");
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
-static int fill(struct build_toolchain *t, struct pkb_error *err)
+static int fill_c(struct build_toolchain *t, struct pkb_error *err)
 {
-    t->compiler = find_compiler(err);
+    t->compiler = toolchain_program("PKB_CC", "cc", "C compiler", err);
     if (!t->compiler)
         return -1;
-    t->version = ask_version(t->compiler, err);
-    if (!t->version)
+    t->version = toolchain_version(t->compiler, "", err);
+    t->host = strdup("");
+    if (!t->version || !t->host)
         return -1;
-    t->limit_seconds = LIMIT_SECONDS;
-    t->limit_memory_mb = LIMIT_MEMORY_MB;
-    return copy_flags(t, err) < 0 || find_header(t, err) < 0 || digest_cpu(t, err) < 0 ? -1 : 0;
+    t->limit_seconds = 120;
+    t->limit_memory_mb = 4096;
+    for (size_t i = 0; i < N_C_FLAGS; i++)
+        if (toolchain_add_flag(t, c_flags[i], err) < 0)
+            return -1;
+    return digest_cpu(t, err);
 }
+
+static const struct {
+    const char *kind;
+    int (*fill)(struct build_toolchain *t, struct pkb_error *err);
+} kinds[] = {{"c", fill_c}, {"cu", toolchain_fill_cuda}};
 
 struct build_toolchain *build_toolchain_find(const char *kind, struct pkb_error *err)
 {
-    if (strcmp(kind, "c") != 0) {
-        if (strcmp(kind, "cu") == 0)
-            pkb_error_set(err, "candidates of kind cu: pkb was built without CUDA");
-        else if (strcmp(kind, "py") == 0)
+    size_t k = 0;
+    while (k < sizeof(kinds) / sizeof(kinds[0]) && strcmp(kind, kinds[k].kind) != 0)
+        k++;
+    if (k == sizeof(kinds) / sizeof(kinds[0])) {
+        if (strcmp(kind, "py") == 0)
             pkb_error_set(err, "candidates of kind py: pkb was built without Python");
         else
             pkb_error_set(err, "candidates of kind '%s': unknown, expected c, cu or py", kind);
@@ -167,8 +195,8 @@ struct build_toolchain *build_toolchain_find(const char *kind, struct pkb_error 
         pkb_error_errno(err, "compiler");
         return NULL;
     }
-    memcpy(t->kind, "c", 2);
-    if (fill(t, err) == 0)
+    (void)snprintf(t->kind, sizeof(t->kind), "%s", kind);
+    if (kinds[k].fill(t, err) == 0 && find_header(t, err) == 0)
         return t;
     build_toolchain_destroy(t);
     return NULL;
@@ -183,6 +211,8 @@ void build_toolchain_destroy(struct build_toolchain *t)
     free(t->flags);
     free(t->compiler);
     free(t->version);
+    free(t->host);
+    free(t->disassembler);
     free(t);
 }
 
@@ -196,7 +226,7 @@ static int add(struct pkb_digest *d, const char *part, struct pkb_error *err)
 
 static int add_all(struct pkb_digest *d, const struct build_toolchain *t, const char *source_digest, struct pkb_error *err)
 {
-    const char *parts[] = {"pkb build 1", source_digest, t->kind, t->version, t->header, t->cpu};
+    const char *parts[] = {"pkb build 2", source_digest, t->kind, t->version, t->host, t->header, t->cpu};
     if (pkb_digest_begin(d, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

@@ -328,7 +328,6 @@ static void test_compilers_that_are_not_there(void **state)
     static const struct {
         const char *kind, *cc, *text;
     } rows[] = {
-        {"cu", NULL, "without CUDA"},
         {"py", NULL, "without Python"},
         {"rs", NULL, "unknown"},
         {"", NULL, "unknown"},
