@@ -79,12 +79,13 @@ static void count_first(struct metrics_at_k *at, int k, int n, bool good, bool u
 
 static void estimate(struct metrics_at_k *at, int k, int64_t known, int64_t good)
 {
+    at->latest = metrics_pass_at_k(known, good, k);
     if (known < k) {
         at->short_of_k++;
         return;
     }
     at->counted++;
-    at->sum += metrics_pass_at_k(known, good, k);
+    at->sum += at->latest;
 }
 
 static void ask(struct metrics_at_k *at, const struct metrics *m, question_fn *question, const struct metrics_sample *samples,

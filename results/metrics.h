@@ -29,6 +29,7 @@ struct metrics_at_k {
     int64_t counted;    /* tasks with k or more known samples: those the estimate is the mean of */
     int64_t short_of_k; /* other tasks: left out of the estimate */
     double sum;         /* of metrics_pass_at_k over the counted tasks */
+    double latest;      /* metrics_pass_at_k of the task added last; -1: it was left out */
 };
 
 /* Mean over tasks, 0..1; -1 when no task counts. */

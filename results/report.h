@@ -9,6 +9,7 @@
 #define PKB_RESULTS_REPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "util/error.h"
@@ -31,9 +32,11 @@ struct report_options {
     enum report_format format;
     enum report_by by;
     enum report_csv csv;
-    int k;       /* up to pass@k; 0: the number of samples, at most 10 */
-    double p;    /* fast_p: correct and speedup > p; 0: 1 */
-    bool colour; /* of text */
+    int k;          /* up to pass@k; 0: the number of samples, at most 10 */
+    double p;       /* fast_p: correct and speedup > p; 0: 1 */
+    uint64_t seed;  /* of the bootstrap's draws, below 2^63 */
+    int replicates; /* of the bootstrap; 0: 1000 */
+    bool colour;    /* of text */
 };
 
 #define REPORT_MAX_K 1000

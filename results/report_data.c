@@ -8,44 +8,6 @@
 
 #define DEFAULT_MAX_K 10
 
-static int load_models(struct report_data *d, struct pkb_error *err)
-{
-    sqlite3_stmt *q = database_prepare(
-        &d->db, "SELECT DISTINCT model FROM candidates WHERE id IN (SELECT candidate FROM cells) ORDER BY model", err);
-    int rc = q ? 1 : -1;
-    while (rc == 1) {
-        rc = database_step(&d->db, q, err);
-        if (rc != 1)
-            break;
-        char **models = reallocarray(d->models, (size_t)d->n_models + 1, sizeof(*models));
-        if (models)
-            d->models = models;
-        char *name = models ? strdup(database_text(q, 0)) : NULL;
-        if (!name)
-            rc = pkb_error_set(err, "out of memory");
-        else
-            d->models[d->n_models++] = name;
-    }
-    (void)sqlite3_finalize(q);
-    return rc;
-}
-
-int report_model(const struct report_data *d, const char *name)
-{
-    int low = 0, high = d->n_models;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        int order = strcmp(name, d->models[middle]);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return -1;
-}
-
 static int load_name(struct report_data *d, struct pkb_error *err)
 {
     sqlite3_stmt *q = database_prepare(&d->db, "SELECT value FROM run WHERE key = 'name'", err);
@@ -58,26 +20,41 @@ static int load_name(struct report_data *d, struct pkb_error *err)
     return rc;
 }
 
-static int load_counts(struct report_data *d, struct pkb_error *err)
+static bool first_with(const struct report_cells *c, int i, const char *(*member)(const struct report_setting *))
 {
-    static const char used[] = " FROM settings WHERE id IN (SELECT setting FROM cells)";
-    static const char *const columns[] = {"problem", "world", "dtype", "shape"};
-    int64_t counts[4];
-    for (int i = 0; i < 4; i++) {
-        char *sql = pkb_format(err, "SELECT count(DISTINCT %s)%s", columns[i], used);
-        int rc = sql ? database_integer(&d->db, sql, &counts[i], err) : -1;
-        free(sql);
-        if (rc < 0)
-            return -1;
+    for (int k = 0; k < i; k++)
+        if (strcmp(member(&c->settings[k]), member(&c->settings[i])) == 0)
+            return false;
+    return true;
+}
+
+static const char *dtype_of(const struct report_setting *s)
+{
+    return s->dtype;
+}
+
+static const char *shape_of(const struct report_setting *s)
+{
+    return s->shape;
+}
+
+static void count_settings(struct report_data *d)
+{
+    const struct report_cells *c = &d->cells;
+    d->n_problems_named = c->n_problems;
+    for (int i = 0; i < c->n_settings; i++) {
+        bool new_world = true;
+        for (int k = 0; k < i; k++)
+            new_world = new_world && c->settings[k].world != c->settings[i].world;
+        d->n_worlds += new_world;
+        d->n_dtypes += first_with(c, i, dtype_of);
+        d->n_shapes += first_with(c, i, shape_of);
     }
-    d->n_problems_named = counts[0];
-    d->n_worlds = (int)counts[1];
-    d->n_dtypes = (int)counts[2];
-    d->n_shapes = (int)counts[3];
-    return database_integer(&d->db,
-                            "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM cells c JOIN candidates k ON"
-                            " k.id = c.candidate GROUP BY c.setting, k.model)",
-                            &d->most_samples, err);
+    for (size_t first = 0, end; first < c->n; first = end) {
+        end = report_cells_task(c, first);
+        if ((int64_t)(end - first) > d->most_samples)
+            d->most_samples = (int64_t)(end - first);
+    }
 }
 
 static void choose(struct report_data *d, const struct report_options *o)
@@ -106,12 +83,18 @@ bool report_tasks_are_problems(const struct report_data *d)
 
 static int load(struct report_data *d, const struct report_options *o, struct pkb_error *err)
 {
-    if (load_name(d, err) < 0 || load_models(d, err) < 0 || load_counts(d, err) < 0)
+    if (load_name(d, err) < 0 || report_cells_load(&d->cells, &d->db, err) < 0)
         return -1;
+    d->models = d->cells.models;
+    d->n_models = d->cells.n_models;
+    count_settings(d);
     choose(d, o);
-    if (report_groups_load(d, &d->total, NULL, err) < 0)
+    d->bootstrap = bootstrap_create(d->cells.n_problems, o->replicates > 0 ? o->replicates : BOOTSTRAP_REPLICATES, o->seed, err);
+    if (!d->bootstrap || report_groups_load(d, &d->total, REPORT_BY_DEFAULT, err) < 0)
         return -1;
-    if (d->by != REPORT_BY_DEFAULT && report_groups_load(d, &d->parts, report_by_name(d->by), err) < 0)
+    if (report_groups_load(d, &d->families, REPORT_BY_FAMILY, err) < 0)
+        return -1;
+    if (d->by != REPORT_BY_DEFAULT && report_groups_load(d, &d->parts, d->by, err) < 0)
         return -1;
     return report_problems_load(d, err) < 0 ? -1 : report_notes_load(d, err);
 }
@@ -136,11 +119,11 @@ void report_data_clear(struct report_data *d)
 {
     report_groups_clear(&d->total);
     report_groups_clear(&d->parts);
+    report_groups_clear(&d->families);
     report_problems_clear(d);
     report_notes_clear(d);
-    for (int i = 0; i < d->n_models; i++)
-        free(d->models[i]);
-    free(d->models);
+    bootstrap_destroy(d->bootstrap);
+    report_cells_clear(&d->cells);
     free(d->name);
     database_close(&d->db);
     memset(d, 0, sizeof(*d));

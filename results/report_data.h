@@ -6,9 +6,11 @@
 #include <jansson.h>
 
 #include "results/database.h"
+#include "results/interval.h"
 #include "results/merge.h"
 #include "results/metrics.h"
 #include "results/report.h"
+#include "results/report_cells.h"
 
 #define NOTE_EXAMPLES 3
 
@@ -17,6 +19,7 @@ struct report_group {
     int model; /* number in report_data.models */
     char *key; /* the world size, family, ...; "" for all */
     struct metrics metrics;
+    struct interval *pass_interval, *fast_interval; /* [k - 1]: of the estimates */
 };
 
 struct report_groups {
@@ -27,7 +30,7 @@ struct report_groups {
 /* One setting: a problem at one world size, dtype and shape. */
 struct report_problem {
     int64_t setting;
-    char *name, *dtype, *shape;
+    const char *name, *dtype, *shape; /* of report_data.cells */
     int world;
     double baseline_ns; /* 0: not measured */
     int best_model;     /* of the fastest correct candidate; -1: none */
@@ -51,7 +54,8 @@ struct report_data {
     struct database db;
     struct merge_summary summary;
     char *name; /* of the sweep, or "" */
-    char **models;
+    struct report_cells cells;
+    char **models; /* those of the cells */
     int n_models;
     int64_t n_problems_named; /* problems that have cells */
     int n_worlds, n_dtypes, n_shapes;
@@ -59,7 +63,9 @@ struct report_data {
     int k_max;
     double p;
     enum report_by by;
+    struct bootstrap *bootstrap;
     struct report_groups total, parts; /* per model; per model and key */
+    struct report_groups families;     /* per model and family */
     struct report_problem *problems;
     size_t n_problems;
     struct report_note *notes;
@@ -70,15 +76,12 @@ int report_data_load(struct report_data *d, const char *run, const struct report
 void report_data_clear(struct report_data *d);
 
 /* Parts of loading. */
-int report_groups_load(struct report_data *d, struct report_groups *g, const char *key, struct pkb_error *err);
+int report_groups_load(const struct report_data *d, struct report_groups *g, enum report_by by, struct pkb_error *err);
 void report_groups_clear(struct report_groups *g);
 int report_problems_load(struct report_data *d, struct pkb_error *err);
 void report_problems_clear(struct report_data *d);
 int report_notes_load(struct report_data *d, struct pkb_error *err);
 void report_notes_clear(struct report_data *d);
-
-/* Number of a model by name, -1: none. */
-int report_model(const struct report_data *d, const char *name);
 
 /* "world", "family", ... */
 const char *report_by_name(enum report_by by);
@@ -93,9 +96,6 @@ bool report_tasks_are_problems(const struct report_data *d);
 #define MARK_MISSING '.'
 char report_mark(const struct metrics_sample *s, double p);
 char report_outcome_mark(enum outcome o);
-
-/* Outcome (or -1) of a row with the columns state, outcome. */
-int report_outcome(const char *state, const char *outcome);
 
 /* "45.1 us"; "-" for 0. */
 void report_format_ns(double ns, char *text, size_t size);

@@ -10,6 +10,8 @@
 #define RESUME "pkb resume RUN runs them"
 #define CELL_TEXT "problem || ', ' || model || ' sample ' || sample || ', ' || world || ' ranks'"
 #define AT_LINE "file || CASE WHEN line > 0 THEN ':' || line ELSE '' END || ': ' || reason"
+/* What the sweep's own `where` left out is a choice, not a loss; pkb plan counts it. */
+#define LOST "reason <> '" PLAN_LEFT_OUT_BY_WHERE "'"
 #define DRIFTED "b.before_mean > 0 AND b.after_mean > 0 AND abs(b.drift) > 0.05"
 
 static const struct {
@@ -54,10 +56,10 @@ static const struct {
      " || ':' || a.line || CASE WHEN a.outcome = r.outcome THEN '' ELSE ' (' || r.outcome || ' counts)' END FROM attempts a"
      " JOIN results r ON r.cell = a.cell JOIN files f ON f.id = a.file WHERE a.duplicate ORDER BY a.outcome = r.outcome, a.id"},
     {"skipped", "cells left out when the run was planned", "pkb plan SWEEP shows all reasons",
-     "SELECT coalesce(sum(cells), 0) FROM skips",
+     "SELECT coalesce(sum(cells), 0) FROM skips WHERE " LOST,
      "SELECT coalesce(problem || ': ', '') || coalesce(model || ': ', '') || CASE WHEN world > 0 THEN world || ' ranks: ' ELSE "
      "'' END"
-     " || reason FROM skips ORDER BY cells DESC, rowid"},
+     " || reason FROM skips WHERE " LOST " ORDER BY cells DESC, rowid"},
 };
 
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))

@@ -41,39 +41,36 @@ void report_format_ns(double ns, char *text, size_t size)
     (void)snprintf(text, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i].unit);
 }
 
-static struct report_problem *start_problem(struct report_data *d, sqlite3_stmt *q, struct pkb_error *err)
+static struct report_problem *start_problem(struct report_data *d, const struct report_setting *setting, struct pkb_error *err)
 {
-    struct report_problem *items = reallocarray(d->problems, d->n_problems + 1, sizeof(*items));
-    if (items)
-        d->problems = items;
-    struct report_problem *p = items ? &items[d->n_problems] : NULL;
-    if (p)
-        *p = (struct report_problem){
-            .setting = sqlite3_column_int64(q, 0),
-            .name = strdup(database_text(q, 1)),
-            .world = sqlite3_column_int(q, 2),
-            .dtype = strdup(database_text(q, 3)),
-            .shape = strdup(database_text(q, 4)),
-            .best_model = -1,
-            .marks = calloc((size_t)d->n_models, sizeof(char *)),
-        };
-    d->n_problems += p != NULL;
-    if (p && p->name && p->dtype && p->shape && p->marks)
+    struct report_problem *p = &d->problems[d->n_problems++];
+    *p = (struct report_problem){
+        .setting = setting->id,
+        .name = setting->name,
+        .dtype = setting->dtype,
+        .shape = setting->shape,
+        .world = setting->world,
+        .best_model = -1,
+        .marks = calloc((size_t)d->n_models, sizeof(char *)),
+    };
+    if (p->marks)
         return p;
     pkb_error_set(err, "out of memory for %zu problems", d->n_problems);
     return NULL;
 }
 
-static int add_mark(char **marks, char mark, struct pkb_error *err)
+/* One mark per sample of a task. */
+static char *marks_of(const struct report_data *d, size_t first, size_t end, struct pkb_error *err)
 {
-    size_t n = *marks ? strlen(*marks) : 0;
-    char *longer = realloc(*marks, n + 2);
-    if (!longer)
-        return pkb_error_set(err, "out of memory");
-    longer[n] = mark;
-    longer[n + 1] = '\0';
-    *marks = longer;
-    return 0;
+    char *marks = malloc(end - first + 1);
+    if (!marks) {
+        pkb_error_set(err, "out of memory for the marks of samples");
+        return NULL;
+    }
+    for (size_t i = first; i < end; i++)
+        marks[i - first] = report_mark(&d->cells.cells[i].sample, d->p);
+    marks[end - first] = '\0';
+    return marks;
 }
 
 /* Timed candidates by speedup; a correct one without times is better than none. */
@@ -84,45 +81,38 @@ static bool is_better(const struct report_problem *p, const struct metrics_sampl
     return p->best_model < 0 || (s->timed && s->speedup > p->best_speedup);
 }
 
-static int add_cell(struct report_data *d, struct report_problem *p, sqlite3_stmt *q, struct pkb_error *err)
+static void add_cell(struct report_problem *p, const struct report_cell *c)
 {
-    int model = report_model(d, database_text(q, 5));
-    struct metrics_sample s = {
-        .number = sqlite3_column_int(q, 6),
-        .outcome = report_outcome(database_text(q, 7), database_text(q, 8)),
-        .timed = sqlite3_column_type(q, 9) != SQLITE_NULL,
-        .speedup = sqlite3_column_double(q, 9),
-    };
-    double time = sqlite3_column_double(q, 10), baseline = sqlite3_column_double(q, 11);
-    if (model < 0)
-        return pkb_error_set(err, "%s: a cell has a model that no candidate has", d->db.path);
     if (p->baseline_ns <= 0)
-        p->baseline_ns = baseline;
-    if (is_better(p, &s)) {
-        p->best_model = model;
-        p->best_sample = s.number;
-        p->best_ns = time;
-        p->best_speedup = s.timed ? s.speedup : 0;
-        /* So that the line's three figures agree with each other. */
-        p->baseline_ns = s.timed ? baseline : p->baseline_ns;
-    }
-    return add_mark(&p->marks[model], report_mark(&s, d->p), err);
+        p->baseline_ns = c->baseline_ns;
+    if (!is_better(p, &c->sample))
+        return;
+    p->best_model = c->model;
+    p->best_sample = c->sample.number;
+    p->best_ns = c->time_ns;
+    p->best_speedup = c->sample.timed ? c->sample.speedup : 0;
+    /* So that the line's three figures agree with each other. */
+    p->baseline_ns = c->sample.timed ? c->baseline_ns : p->baseline_ns;
 }
 
-static int read_cells(struct report_data *d, sqlite3_stmt *q, struct pkb_error *err)
+static int read_cells(struct report_data *d, struct pkb_error *err)
 {
+    const struct report_cells *c = &d->cells;
     struct report_problem *p = NULL;
-    int rc = 1;
-    while (rc == 1) {
-        rc = database_step(&d->db, q, err);
-        if (rc != 1)
-            break;
-        if (!p || p->setting != sqlite3_column_int64(q, 0))
-            p = start_problem(d, q, err);
-        if (!p || add_cell(d, p, q, err) < 0)
-            rc = -1;
+    for (size_t first = 0, end; first < c->n; first = end) {
+        const struct report_setting *setting = &c->settings[c->cells[first].setting];
+        end = report_cells_task(c, first);
+        if (!p || p->setting != setting->id)
+            p = start_problem(d, setting, err);
+        if (!p)
+            return -1;
+        for (size_t i = first; i < end; i++)
+            add_cell(p, &c->cells[i]);
+        p->marks[c->cells[first].model] = marks_of(d, first, end, err);
+        if (!p->marks[c->cells[first].model])
+            return -1;
     }
-    return rc;
+    return 0;
 }
 
 /* Baselines of settings whose cells brought none: nothing was correct. */
@@ -143,16 +133,10 @@ static int read_baselines(struct report_data *d, struct pkb_error *err)
 
 int report_problems_load(struct report_data *d, struct pkb_error *err)
 {
-    sqlite3_stmt *q =
-        database_prepare(&d->db,
-                         "SELECT c.setting, s.problem, s.world, s.dtype, s.shape, k.model, k.sample, c.state, a.outcome,"
-                         " a.speedup, a.time_mean, a.baseline_mean FROM cells c JOIN settings s ON s.id = c.setting"
-                         " JOIN candidates k ON k.id = c.candidate LEFT JOIN attempts a ON a.id = c.result"
-                         " ORDER BY s.problem_id, s.world, s.dtype, s.shape, s.id, k.model, k.sample, c.id",
-                         err);
-    int rc = q ? read_cells(d, q, err) : -1;
-    (void)sqlite3_finalize(q);
-    return rc < 0 ? -1 : read_baselines(d, err);
+    d->problems = calloc((size_t)d->cells.n_settings + 1, sizeof(*d->problems));
+    if (!d->problems)
+        return pkb_error_set(err, "out of memory for %d problems", d->cells.n_settings);
+    return read_cells(d, err) < 0 ? -1 : read_baselines(d, err);
 }
 
 void report_problems_clear(struct report_data *d)
@@ -162,9 +146,6 @@ void report_problems_clear(struct report_data *d)
         for (int k = 0; p->marks && k < d->n_models; k++)
             free(p->marks[k]);
         free(p->marks);
-        free(p->name);
-        free(p->dtype);
-        free(p->shape);
     }
     free(d->problems);
     d->problems = NULL;

@@ -175,7 +175,7 @@ static int expand_candidates(struct expansion *x, const struct plan_setting *s, 
         dropped += !keep;
     }
     p->n_settings += p->n_cells > before;
-    return plan_skip_add(p, s->problem, NULL, s->world, dropped, "left out by where", err);
+    return plan_skip_add(p, s->problem, NULL, s->world, dropped, PLAN_LEFT_OUT_BY_WHERE, err);
 }
 
 static int expand_shape(struct expansion *x, int problem, int world, int dtype, const struct sweep_shape *shape,

@@ -63,6 +63,9 @@ struct plan_shard {
     double seconds;        /* estimate */
 };
 
+/* The reason of cells that the sweep's own `where` left out. */
+#define PLAN_LEFT_OUT_BY_WHERE "left out by where"
+
 /* Cells left out, with one reason each; equal reasons of one problem and world size are counted together. */
 struct plan_skip {
     const struct problem *problem;
