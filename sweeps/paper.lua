@@ -12,9 +12,9 @@ local models = {
     "claude-opus-4.7",
     "deepseek-v4-pro",
     "gemini-3-pro",
+    "gemini-3-pro-agentic", -- the same model with compile, check and time feedback, about 20 steps
     "glm-5.1",
     "gpt-5.5",
-    "qwen3-coder", -- stands for a sixth model of yours
 }
 
 return sweep {

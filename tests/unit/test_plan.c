@@ -239,8 +239,8 @@ static void test_quick(void **state)
 /* paper and scaling name a store that users bring: here one with a single candidate of each model. */
 static void test_for_clusters(void **state)
 {
-    static const char *const models[] = {"claude-opus-4.7", "deepseek-v4-pro", "gemini-3-pro",
-                                         "glm-5.1",         "gpt-5.5",         "qwen3-coder"};
+    static const char *const models[] = {"claude-opus-4.7",      "deepseek-v4-pro", "gemini-3-pro",
+                                         "gemini-3-pro-agentic", "glm-5.1",         "gpt-5.5"};
     static const struct {
         const char *name;
         size_t cells;
