@@ -24,6 +24,7 @@ AC_DEFUN([PKB_SUMMARY], [
     compiler      $CC $CFLAGS
     backends      host
     launchers     local
+    hwloc         $have_hwloc
     unit tests    $have_cmocka
     sanitizers    $enable_sanitizers
     werror        $enable_werror])

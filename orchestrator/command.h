@@ -17,6 +17,7 @@ int cmd_report(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_topo(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* Prints "pkb: TEXT" to standard error and returns the code. */

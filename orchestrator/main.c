@@ -22,6 +22,7 @@ static const struct command {
     {"merge", "build the results.db of a run from its records", cmd_merge},
     {"eval", "one candidate, one problem, immediate verdict", cmd_eval},
     {"problems", "list the problems, or show one", cmd_problems},
+    {"topo", "descriptions of machines: list, show, validate, discover", cmd_topo},
     {"version", "versions of pkb and of the libraries it uses", cmd_version},
 };
 
