@@ -22,7 +22,7 @@ AC_DEFUN([PKB_SUMMARY], [
   pkb AC_PACKAGE_VERSION ($PKB_BUILD_ID)
     prefix        $prefix
     compiler      $CC $CFLAGS
-    backends      host
+    backends      $pkb_backends
     launchers     local
     hwloc         $have_hwloc
     unit tests    $have_cmocka

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/front.h"
 #include "util/file.h"
@@ -49,7 +50,9 @@ static int load_plugin(struct rt *rt, const char *backend, struct pkb_error *err
     if (!path)
         return -1;
     rt->plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!rt->plugin)
+    if (!rt->plugin && strcmp(backend, "cuda") == 0 && access(path, F_OK))
+        (void)pkb_error_set(err, "not built with CUDA (there is no %s)", path);
+    else if (!rt->plugin)
         (void)pkb_error_set(err, "%s", dlerror());
     else if (!(rt->be = dlsym(rt->plugin, RT_BACKEND_SYMBOL)))
         (void)pkb_error_set(err, "%s: no symbol " RT_BACKEND_SYMBOL, path);

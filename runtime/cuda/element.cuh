@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements in memory and in arithmetic: T is float, double or int64_t. */
+#ifndef PKB_RUNTIME_CUDA_ELEMENT_CUH
+#define PKB_RUNTIME_CUDA_ELEMENT_CUH
+
+#define PKB_NO_EXPORTS
+#include <pkb/candidate.h>
+
+#include "runtime/cuda/kernels.h"
+#include "runtime/element.h"
+
+#define KERNEL_THREADS 256
+
+/* ---- conversions --------------------------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ void from_element(float x, float *t)
+{
+    *t = x;
+}
+
+__device__ __forceinline__ void from_element(float x, double *t)
+{
+    *t = (double)x;
+}
+
+__device__ __forceinline__ void from_element(float x, int64_t *t)
+{
+    *t = i64_of_f64((double)x);
+}
+
+__device__ __forceinline__ void from_element(double x, float *t)
+{
+    *t = (float)x;
+}
+
+__device__ __forceinline__ void from_element(double x, double *t)
+{
+    *t = x;
+}
+
+__device__ __forceinline__ void from_element(double x, int64_t *t)
+{
+    *t = i64_of_f64(x);
+}
+
+template <typename T> __device__ __forceinline__ void from_element(int64_t x, T *t)
+{
+    *t = (T)x;
+}
+
+/* An f32 from which a narrower type is rounded, without an error of its own. */
+__device__ __forceinline__ float f32_for_narrow(float x)
+{
+    return x;
+}
+
+__device__ __forceinline__ float f32_for_narrow(double x)
+{
+    return odd_f32_of_f64(x);
+}
+
+__device__ __forceinline__ float f32_for_narrow(int64_t x)
+{
+    return odd_f32_of_i64(x);
+}
+
+__device__ __forceinline__ int64_t integer_of(float x)
+{
+    return i64_of_f64((double)x);
+}
+
+__device__ __forceinline__ int64_t integer_of(double x)
+{
+    return i64_of_f64(x);
+}
+
+__device__ __forceinline__ int64_t integer_of(int64_t x)
+{
+    return x;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------- */
+
+template <typename T> __device__ __forceinline__ T load(const struct cuda_array &a, int64_t i)
+{
+    T t;
+    switch (a.dtype) {
+    case PKB_BF16:
+        from_element(f32_of_bf16(((const uint16_t *)a.data)[i]), &t);
+        break;
+    case PKB_F16:
+        from_element(f32_of_f16(((const uint16_t *)a.data)[i]), &t);
+        break;
+    case PKB_F32:
+        from_element(((const float *)a.data)[i], &t);
+        break;
+    case PKB_F64:
+        from_element(((const double *)a.data)[i], &t);
+        break;
+    case PKB_FP8_E4M3:
+        from_element(f32_of_e4m3(((const uint8_t *)a.data)[i]), &t);
+        break;
+    case PKB_I32:
+        from_element((int64_t)((const int32_t *)a.data)[i], &t);
+        break;
+    case PKB_I64:
+        from_element(((const int64_t *)a.data)[i], &t);
+        break;
+    case PKB_U8:
+        from_element((int64_t)((const uint8_t *)a.data)[i], &t);
+        break;
+    default: /* PKB_BOOL */
+        from_element((int64_t)(((const uint8_t *)a.data)[i] != 0), &t);
+        break;
+    }
+    return t;
+}
+
+template <typename T> __device__ __forceinline__ void store(const struct cuda_array &d, int64_t i, T x)
+{
+    switch (d.dtype) {
+    case PKB_BF16:
+        ((uint16_t *)d.data)[i] = bf16_of_f32(f32_for_narrow(x));
+        break;
+    case PKB_F16:
+        ((uint16_t *)d.data)[i] = f16_of_f32(f32_for_narrow(x));
+        break;
+    case PKB_F32:
+        ((float *)d.data)[i] = (float)x;
+        break;
+    case PKB_F64:
+        ((double *)d.data)[i] = (double)x;
+        break;
+    case PKB_FP8_E4M3:
+        ((uint8_t *)d.data)[i] = e4m3_of_f32(f32_for_narrow(x));
+        break;
+    case PKB_I32:
+        ((int32_t *)d.data)[i] = i32_of_i64(integer_of(x));
+        break;
+    case PKB_I64:
+        ((int64_t *)d.data)[i] = integer_of(x);
+        break;
+    case PKB_U8:
+        ((uint8_t *)d.data)[i] = u8_of_i64(integer_of(x));
+        break;
+    default: /* PKB_BOOL */
+        ((uint8_t *)d.data)[i] = x != 0;
+        break;
+    }
+}
+
+/* ---- faults -------------------------------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ void raise_fault(struct cuda_fault *f, int kind, int64_t at, int64_t value, int64_t limit)
+{
+    if (atomicCAS(&f->kind, FAULT_NONE, kind) != FAULT_NONE)
+        return;
+    f->at = at;
+    f->value = value;
+    f->limit = limit;
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------------------ */
+
+/* Blocks for n elements in a loop whose step is the whole grid. */
+static inline unsigned grid_for(int64_t n, int64_t per_block)
+{
+    const int64_t most = 65536;
+    int64_t blocks = (n + per_block - 1) / per_block;
+    return (unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks);
+}
+
+__device__ __forceinline__ int64_t first_element(void)
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ __forceinline__ int64_t element_step(void)
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+/* Calls `launch<T>(arguments)` for the T that a cuda_arithmetic names. */
+#define FOR_ARITHMETIC(type, launch)                                                                                             \
+    do {                                                                                                                         \
+        if ((type) == CUDA_F32) {                                                                                                \
+            typedef float T;                                                                                                     \
+            launch;                                                                                                              \
+        } else if ((type) == CUDA_F64) {                                                                                         \
+            typedef double T;                                                                                                    \
+            launch;                                                                                                              \
+        } else {                                                                                                                 \
+            typedef int64_t T;                                                                                                   \
+            launch;                                                                                                              \
+        }                                                                                                                        \
+    } while (0)
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of the CUDA backend, as functions that C calls. All enqueue on a stream and return the error of the launch. Each
+ * operation is compiled for three arithmetic types; element types and operations are arguments of the kernel, which keeps
+ * the number of kernels, and so the time to compile them, small.
+ */
+#ifndef PKB_RUNTIME_CUDA_KERNELS_H
+#define PKB_RUNTIME_CUDA_KERNELS_H
+
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What an operation computes in. */
+enum cuda_arithmetic { CUDA_F32, CUDA_F64, CUDA_I64 };
+
+/* What a kernel found wrong with the data. The first one wins; the host reads it when it waits. */
+enum cuda_fault_kind { FAULT_NONE, FAULT_TAKE_ROWS, FAULT_BINCOUNT, FAULT_DIVISION, FAULT_BARRIER };
+
+struct cuda_fault {
+    int32_t kind; /* enum cuda_fault_kind */
+    int32_t unused;
+    int64_t at, value, limit; /* element `at` has a value that is not below the limit; for a barrier: the missing rank */
+};
+
+/* An array of elements of a type (enum pkb_dtype). */
+struct cuda_array {
+    void *data;
+    int32_t dtype;
+};
+
+/* dst[i] = op(a[i]); KERNEL_COPY only converts. */
+#define KERNEL_COPY (-1)
+cudaError_t kernel_unary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, int64_t n,
+                         cudaStream_t stream);
+
+/* dst[i] = op(a[i], b), b converted to the arithmetic type unrounded. */
+cudaError_t kernel_binary_scalar(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, double b,
+                                 int64_t n, cudaStream_t stream);
+
+/* Walks through n elements of a contiguous destination of that shape; operands have strides in elements. */
+#define KERNEL_DIMS 8
+struct cuda_walk {
+    int32_t ndim;
+    int64_t n;
+    int64_t shape[KERNEL_DIMS];
+    int64_t a[KERNEL_DIMS], b[KERNEL_DIMS];
+};
+
+cudaError_t kernel_binary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b,
+                          const struct cuda_walk *walk, struct cuda_fault *fault, cudaStream_t stream);
+
+/* dst[i] = a at the walk's place; elements of `size` bytes (1, 2, 4, 8). */
+cudaError_t kernel_gather(void *dst, const void *a, int size, const struct cuda_walk *walk, cudaStream_t stream);
+
+/* n copies of an element of `size` bytes (1, 2, 4, 8). */
+cudaError_t kernel_fill(void *dst, uint64_t bits, int size, int64_t n, cudaStream_t stream);
+
+/* dst[o, s, j] = reduction over the s-th of `segments` parts of a[o, :, j]. A reduction in one step has one segment. */
+struct cuda_reduction {
+    int64_t outer, length, inner;
+    int32_t segments;
+};
+
+cudaError_t kernel_reduce(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a,
+                          const struct cuda_reduction *r, cudaStream_t stream);
+
+/* A product of stacked matrices in wrapping 64-bit integers. */
+struct cuda_product {
+    int64_t batch, m, n, k;
+    int32_t trans_a, trans_b;
+};
+
+cudaError_t kernel_product_i64(struct cuda_array dst, struct cuda_array a, struct cuda_array b, const struct cuda_product *p,
+                               cudaStream_t stream);
+
+/* dst row i = table row index[i], rows of `row` bytes. */
+cudaError_t kernel_take_rows(void *dst, const void *table, int64_t rows, int64_t row, struct cuda_array index, int64_t n,
+                             struct cuda_fault *fault, cudaStream_t stream);
+
+/* Adds to counts, which are 0 before. */
+cudaError_t kernel_bincount(int64_t *counts, int64_t n_counts, struct cuda_array values, int64_t n, struct cuda_fault *fault,
+                            cudaStream_t stream);
+
+/* Positions that sort keys, stably. With scratch NULL it only tells in *bytes how much scratch memory n keys need. */
+cudaError_t kernel_argsort(int64_t *order, struct cuda_array keys, int n, void *scratch, size_t *bytes, cudaStream_t stream);
+
+/* A barrier between the ranks whose pads are listed: rank q's pad holds one word per rank, written by that rank, and behind them
+ * the count of barriers that rank q has passed. Gives up after `patience` ns (a fault), or when *cancel is not 0. */
+struct cuda_barrier {
+    uint32_t *const *pads; /* device array, one entry per rank */
+    int32_t rank, world;
+    uint64_t patience;
+    const volatile uint32_t *cancel; /* mapped host memory */
+};
+
+cudaError_t kernel_barrier(const struct cuda_barrier *b, struct cuda_fault *fault, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Look-ups and sorting. */
+#include <inttypes.h>
+#include <limits.h>
+
+#include "runtime/cuda/device.h"
+
+int cuda_take_rows(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index,
+                   struct pkb_error *err)
+{
+    int64_t n = cuda_numel(index), row = (int64_t)dtype_size(table->dtype);
+    for (int i = 1; i < table->ndim; i++)
+        row *= table->shape[i];
+    if (n == 0)
+        return 0;
+    return CUDA_FAILS(
+               dev,
+               kernel_take_rows(dst->data, table->data, table->shape[0], row, cuda_array_of(index), n, dev->fault, dev->stream),
+               err)
+               ? -1
+               : 0;
+}
+
+int cuda_bincount(struct rt_device *dev, pkb_tensor *counts, const pkb_tensor *values, struct pkb_error *err)
+{
+    int64_t n = cuda_numel(values), n_counts = counts->shape[0];
+    size_t bytes = (size_t)n_counts * sizeof(int64_t);
+    if (bytes > 0 && CUDA_FAILS(dev, cudaMemsetAsync(counts->data, 0, bytes, dev->stream), err))
+        return -1;
+    if (n == 0)
+        return 0;
+    return CUDA_FAILS(dev, kernel_bincount(counts->data, n_counts, cuda_array_of(values), n, dev->fault, dev->stream), err) ? -1
+                                                                                                                            : 0;
+}
+
+int cuda_argsort(struct rt_device *dev, pkb_tensor *order, const pkb_tensor *keys, struct pkb_error *err)
+{
+    int64_t n = cuda_numel(keys);
+    size_t bytes = 0;
+    if (n == 0)
+        return 0;
+    if (n > INT_MAX)
+        return pkb_error_set(err, "%" PRId64 " keys are too many", n);
+    if (CUDA_FAILS(dev, kernel_argsort(order->data, cuda_array_of(keys), (int)n, NULL, &bytes, dev->stream), err))
+        return -1;
+    void *scratch = cuda_scratch(dev, SCRATCH_A, bytes, err);
+    if (!scratch)
+        return -1;
+    return CUDA_FAILS(dev, kernel_argsort(order->data, cuda_array_of(keys), (int)n, scratch, &bytes, dev->stream), err) ? -1 : 0;
+}

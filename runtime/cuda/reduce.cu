@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions along an axis. Rows that lie together in memory are reduced by a block each, columns by a tile of threads. */
+#include <math_constants.h>
+
+#include "runtime/cuda/element.cuh"
+#include "runtime/runtime.h"
+
+#define TILE_COLUMNS 32
+#define TILE_ROWS (KERNEL_THREADS / TILE_COLUMNS)
+
+template <typename T> __device__ __forceinline__ T lowest(void);
+
+template <> __device__ __forceinline__ float lowest<float>(void)
+{
+    return -CUDART_INF_F;
+}
+
+template <> __device__ __forceinline__ double lowest<double>(void)
+{
+    return -CUDART_INF;
+}
+
+template <> __device__ __forceinline__ int64_t lowest<int64_t>(void)
+{
+    return INT64_MIN;
+}
+
+template <typename T> __device__ __forceinline__ T highest(void)
+{
+    return -lowest<T>();
+}
+
+template <> __device__ __forceinline__ int64_t highest<int64_t>(void)
+{
+    return INT64_MAX;
+}
+
+template <typename T> __device__ __forceinline__ T neutral(int op)
+{
+    switch (op) {
+    case RT_SUM:
+        return 0;
+    case RT_PROD:
+        return 1;
+    case RT_AMIN:
+        return highest<T>();
+    default: /* RT_AMAX */
+        return lowest<T>();
+    }
+}
+
+__device__ __forceinline__ float plus(float x, float y)
+{
+    return x + y;
+}
+
+__device__ __forceinline__ double plus(double x, double y)
+{
+    return x + y;
+}
+
+__device__ __forceinline__ int64_t plus(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x + (uint64_t)y);
+}
+
+__device__ __forceinline__ float times(float x, float y)
+{
+    return x * y;
+}
+
+__device__ __forceinline__ double times(double x, double y)
+{
+    return x * y;
+}
+
+__device__ __forceinline__ int64_t times(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x * (uint64_t)y);
+}
+
+/* NaN wins. */
+template <typename T> __device__ __forceinline__ T join(int op, T x, T y)
+{
+    switch (op) {
+    case RT_SUM:
+        return plus(x, y);
+    case RT_PROD:
+        return times(x, y);
+    case RT_AMIN:
+        return x < y || x != x ? x : y;
+    default: /* RT_AMAX */
+        return x > y || x != x ? x : y;
+    }
+}
+
+/* First entry of segment s of `length` entries. */
+__device__ __forceinline__ int64_t segment_start(const struct cuda_reduction &r, int64_t s)
+{
+    int64_t each = (r.length + r.segments - 1) / r.segments, start = s * each;
+    return start < r.length ? start : r.length;
+}
+
+/* The partial results of all threads of a tile row or block, by halves: x of thread 0 is the result. */
+template <typename T> __device__ __forceinline__ T join_block(int op, T x, T *shared, int lane, int lanes, int pitch)
+{
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        shared[lane * pitch] = x;
+        __syncthreads();
+        if (lane < half)
+            x = join(op, x, shared[(lane + half) * pitch]);
+    }
+    return x;
+}
+
+/* inner is 1: a block per (o, s). */
+template <typename T>
+__global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
+{
+    __shared__ T shared[KERNEL_THREADS];
+    for (int64_t job = blockIdx.x; job < r.outer * r.segments; job += gridDim.x) {
+        int64_t o = job / r.segments, s = job % r.segments, end = segment_start(r, s + 1);
+        T x = neutral<T>(op);
+        for (int64_t k = segment_start(r, s) + threadIdx.x; k < end; k += KERNEL_THREADS)
+            x = join(op, x, load<T>(a, o * r.length + k));
+        x = join_block(op, x, shared, (int)threadIdx.x, KERNEL_THREADS, 1);
+        if (threadIdx.x == 0)
+            store<T>(dst, job, x);
+    }
+}
+
+/* A block per (o, s) and TILE_COLUMNS neighbouring columns. */
+template <typename T>
+__global__ void reduce_columns(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
+{
+    __shared__ T shared[KERNEL_THREADS];
+    int64_t tiles = (r.inner + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    for (int64_t job = blockIdx.x; job < r.outer * r.segments * tiles; job += gridDim.x) {
+        int64_t row = job / tiles, o = row / r.segments, s = row % r.segments, end = segment_start(r, s + 1);
+        int64_t j = job % tiles * TILE_COLUMNS + threadIdx.x;
+        T x = neutral<T>(op);
+        for (int64_t k = segment_start(r, s) + threadIdx.y; k < end && j < r.inner; k += TILE_ROWS)
+            x = join(op, x, load<T>(a, (o * r.length + k) * r.inner + j));
+        x = join_block(op, x, shared + threadIdx.x, (int)threadIdx.y, TILE_ROWS, TILE_COLUMNS);
+        if (threadIdx.y == 0 && j < r.inner)
+            store<T>(dst, row * r.inner + j, x);
+    }
+}
+
+cudaError_t kernel_reduce(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a,
+                          const struct cuda_reduction *r, cudaStream_t stream)
+{
+    int64_t tiles = (r->inner + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    unsigned grid = grid_for(r->outer * r->segments * (r->inner == 1 ? 1 : tiles), 1);
+    dim3 tile(TILE_COLUMNS, TILE_ROWS);
+    if (r->inner == 1)
+        FOR_ARITHMETIC(type, (reduce_rows<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, *r)));
+    else
+        FOR_ARITHMETIC(type, (reduce_columns<T><<<grid, tile, 0, stream>>>(op, dst, a, *r)));
+    return cudaGetLastError();
+}
