@@ -10,6 +10,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+const char *agent_device(const struct agent *a, const struct plan_setting *s)
+{
+    return a->options.device ? a->options.device : s->device;
+}
+
 int agent_end(struct agent *a, enum agent_exit code, struct pkb_error *err, const char *fmt, ...)
 {
     char text[sizeof(err->text)];

@@ -34,6 +34,7 @@ struct agent_options {
 };
 
 struct reference;
+struct gpu_watch;
 
 /* What an agent has while it works. */
 struct agent {
@@ -45,12 +46,17 @@ struct agent {
     char *build_cache;
     char *log_path; /* of the runners of this rank */
     int signal_fd;
+    int gpu_ordinal;             /* of this rank's GPU; -1: the device is the host */
+    struct gpu_watch *gpu;       /* NULL: none */
     bool drain;                  /* SIGUSR1 was received by this rank */
     bool draining;               /* all ranks know that one has received it */
     enum agent_exit code;        /* why the attempt ends, once a function has returned -1 */
     struct record_log *log;      /* agent 0 */
     struct reference *reference; /* of the current setting; NULL: none */
 };
+
+/* The device backend that a setting is run on. */
+const char *agent_device(const struct agent *a, const struct plan_setting *s);
 
 /* Ends the attempt with a code and a text (fmt NULL: the error as it is); the first end stays. Returns -1. */
 int agent_end(struct agent *a, enum agent_exit code, struct pkb_error *err, const char *fmt, ...)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "node_agent/gpu_place.h"
 #include "node_agent/shard.h"
 #include "util/file.h"
 #include "util/json.h"
@@ -154,9 +155,17 @@ static int open_supervisor(struct agent *a, struct pkb_error *err)
     return a->supervisor ? 0 : -1;
 }
 
+/* All cells of a plan are for one device. */
+static int place_gpu(struct agent *a, struct pkb_error *err)
+{
+    bool host = a->plan->n_settings == 0 || strcmp(agent_device(a, &a->plan->settings[0]), "host") == 0;
+    return host ? 0 : gpu_place(a, err);
+}
+
 static void agent_close(struct agent *a)
 {
     supervisor_destroy(a->supervisor);
+    gpu_watch_destroy(a->gpu);
     agent_world_destroy(a->world);
     plan_destroy(a->plan);
     free(a->build_cache);
@@ -167,8 +176,8 @@ static void agent_close(struct agent *a)
 
 static void run(struct agent *a, struct pkb_error *err)
 {
-    static int (*const steps[])(struct agent *, struct pkb_error *) = {catch_signals, read_run, read_shard,
-                                                                       join_world,    open_log, open_supervisor};
+    static int (*const steps[])(struct agent *, struct pkb_error *) = {catch_signals, read_run,        read_shard, join_world,
+                                                                       open_log,      open_supervisor, place_gpu};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (steps[i](a, err) < 0) {
             (void)agent_end(a, AGENT_EXIT_FAILED, err, NULL);
@@ -179,7 +188,7 @@ static void run(struct agent *a, struct pkb_error *err)
 
 int main(int argc, char **argv)
 {
-    struct agent a = {.options = {.shard = -1}, .signal_fd = -1};
+    struct agent a = {.options = {.shard = -1}, .signal_fd = -1, .gpu_ordinal = -1};
     struct pkb_error err = {""};
     argp_err_exit_status = AGENT_EXIT_USAGE;
     argp_program_version_hook = print_version;

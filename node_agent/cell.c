@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "node_agent/command.h"
+#include "node_agent/gpu_place.h"
 #include "node_agent/reference.h"
 #include "util/clock.h"
 #include "util/json.h"
@@ -21,8 +22,9 @@ struct run {
     const struct reference *reference;
     struct segment slots;
     struct runner *runner;
-    struct pkb_error why; /* this rank has no runner */
-    int64_t started;      /* of the candidate's time */
+    struct pkb_error why;           /* this rank has no runner */
+    int64_t started;                /* of the candidate's time */
+    struct gpu_state before, after; /* around the timed loop, or the whole cell */
 };
 
 /* A step: 1 go on, 0 decided, -1 the attempt ends. */
@@ -44,6 +46,16 @@ static int step_reference(struct run *r, struct pkb_error *err)
     return 0;
 }
 
+/* CUDA and the address sanitizer reserve more addresses than any limit; what CUDA reserves cannot be written. */
+static void limit_memory(const struct run *r, struct runner_spec *spec)
+{
+    uint64_t bytes = PKB_SANITIZERS ? 0 : (uint64_t)r->setting->limit_memory_mb << 20;
+    if (strcmp(agent_device(r->a, r->setting), "host") == 0)
+        spec->address_space = bytes;
+    else
+        spec->data_bytes = bytes;
+}
+
 static int start_runner(struct run *r, struct pkb_error *err)
 {
     const struct plan_candidate *c = &r->a->plan->candidates[r->cell->candidate];
@@ -58,8 +70,7 @@ static int start_runner(struct run *r, struct pkb_error *err)
     if (segment_create("pkb-results", r->reference->layout.slots_size, &r->slots, err) < 0)
         return -1;
     spec.results = r->slots.fd;
-    /* The address sanitizer reserves more addresses than any limit. */
-    spec.address_space = PKB_SANITIZERS ? 0 : (uint64_t)r->setting->limit_memory_mb << 20;
+    limit_memory(r, &spec);
     r->runner = runner_start(r->a->supervisor, &spec, err);
     return r->runner ? 0 : -1;
 }
@@ -79,12 +90,21 @@ static int step_trials(struct run *r, struct pkb_error *err)
                        err);
 }
 
+static void look(const struct run *r, struct gpu_state *s)
+{
+    if (r->a->gpu_ordinal >= 0)
+        gpu_look(r->a, s);
+}
+
 static int step_time(struct run *r, struct pkb_error *err)
 {
     if (r->setting->iterations == 0)
         return 1;
-    return command_run_time(r->a, r->runner, r->setting, r->task->sample, r->task->n_samples, r->started,
-                            r->setting->limit_seconds, &r->result->loop, &r->result->decision, err);
+    look(r, &r->before);
+    int rc = command_run_time(r->a, r->runner, r->setting, r->task->sample, r->task->n_samples, r->started,
+                              r->setting->limit_seconds, &r->result->loop, &r->result->decision, err);
+    look(r, &r->after);
+    return rc;
 }
 
 static int step_quit(struct run *r, struct pkb_error *err)
@@ -172,6 +192,16 @@ static step_fn *const steps[CELL_STEPS] = {
     [CELL_TIME] = step_time,           [CELL_QUIT] = step_quit,   [CELL_CHECK] = step_check,
 };
 
+/* Whatever has happened: a bad GPU explains it. */
+static int check_gpus(struct run *r, int rc, struct pkb_error *err)
+{
+    if (r->a->gpu_ordinal < 0 || rc < 0)
+        return rc;
+    if (!r->after.known)
+        look(r, &r->after);
+    return gpu_compare(r->a, &r->before, &r->after, &r->result->decision, &r->result->gpus, err);
+}
+
 int cell_run(struct agent *a, const struct cell_task *task, struct cell_result *result, struct pkb_error *err)
 {
     const struct plan_cell *cell = &a->plan->cells[task->cell];
@@ -181,6 +211,7 @@ int cell_run(struct agent *a, const struct cell_task *task, struct cell_result *
     *result = (struct cell_result){.decision = {.outcome = OUTCOME_CORRECT, .rank = -1}};
     pkb_utc_now(result->started, sizeof(result->started));
     r.slots = SEGMENT_NONE;
+    look(&r, &r.before);
     for (int i = 0; i < CELL_STEPS && rc == 1; i++) {
         int64_t before = pkb_now_ns();
         rc = steps[i](&r, err);
@@ -190,6 +221,7 @@ int cell_run(struct agent *a, const struct cell_task *task, struct cell_result *
     }
     runner_destroy(r.runner);
     segment_destroy(&r.slots);
+    rc = check_gpus(&r, rc, err);
     result->total = (double)(pkb_now_ns() - begin) / 1e9;
     return rc < 0 ? -1 : 0;
 }
@@ -199,5 +231,6 @@ void cell_result_clear(struct cell_result *result)
     loop_clear(&result->loop);
     json_decref(result->trials);
     json_decref(result->devices);
+    json_decref(result->gpus);
     *result = (struct cell_result){0};
 }

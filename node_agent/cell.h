@@ -27,6 +27,7 @@ struct cell_result {
     struct record_times baseline;
     json_t *trials;  /* per rank: largest errors per trial */
     json_t *devices; /* per rank */
+    json_t *gpus;    /* per rank: the GPU's state before and after; NULL on the host */
     double seconds[CELL_STEPS];
     double total;
     char started[24];

@@ -59,6 +59,7 @@ static json_t *more_of(const struct agent *a, const struct cell_task *task, cons
     store_add_world(a, more);
     add_optional(more, "devices", result->devices);
     add_optional(more, "trials", result->trials);
+    add_optional(more, "gpu", result->gpus);
     for (int i = 0; i < task->n_samples; i++)
         (void)json_array_append_new(checked, json_integer(task->sample[i]));
     if (samples) {
@@ -86,7 +87,9 @@ static void print_progress(const struct agent *a, size_t index, const struct rec
 
 static int append(struct agent *a, size_t index, struct record *rec, double seconds, struct pkb_error *err)
 {
-    int rc = store_append(a, record_encode(rec), err);
+    int rc = store_check_lease(a, err); /* a node that was cut off may have worked on for long */
+    if (rc == 0)
+        rc = store_append(a, record_encode(rec), err);
     if (rc == 0)
         print_progress(a, index, rec, seconds);
     return rc;

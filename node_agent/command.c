@@ -34,9 +34,9 @@ json_t *command_start(const struct agent *a, const struct plan_setting *s, const
         (void)json_array_append_new(nodes, json_integer(w->node_of_rank[i]));
     json_t *value =
         json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:i, s:o, s:i, s:i, s:s}", "do", "start", "role",
-                  object ? "candidate" : "reference", "backend", a->options.device ? a->options.device : s->device, "rank",
-                  w->rank, "world", w->world, "node_of_rank", nodes, "device", w->local_rank, "setting", plan_setting_encode(s),
-                  "samples", command_samples(s), "timed_sets", command_timed_sets(s), "shm_prefix", runner_shm_prefix(runner));
+                  object ? "candidate" : "reference", "backend", agent_device(a, s), "rank", w->rank, "world", w->world,
+                  "node_of_rank", nodes, "device", a->gpu_ordinal, "setting", plan_setting_encode(s), "samples",
+                  command_samples(s), "timed_sets", command_timed_sets(s), "shm_prefix", runner_shm_prefix(runner));
     if (value && object)
         (void)json_object_set_new(value, "object", json_string(object));
     return value;

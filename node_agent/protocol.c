@@ -15,13 +15,15 @@ static const char *const stage_texts[STAGE_COUNT] = {
     [STAGE_ALLOC] = "in symm_alloc",
     [STAGE_IDLE] = "between commands",
     [STAGE_ENGINE] = "preparing or storing data",
+    [STAGE_WAIT] = "waiting for the device",
     [STAGE_TEARDOWN] = "in pkb_teardown",
 };
 
 /* Stages that belong to one of many calls. */
 static int has_call(uint32_t stage)
 {
-    return stage == STAGE_SOLUTION || stage == STAGE_BARRIER || stage == STAGE_ALLOC || stage == STAGE_ENGINE;
+    return stage == STAGE_SOLUTION || stage == STAGE_BARRIER || stage == STAGE_ALLOC || stage == STAGE_ENGINE ||
+           stage == STAGE_WAIT;
 }
 
 void runner_status_describe(const struct runner_status *s, char *text, size_t size)

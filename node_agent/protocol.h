@@ -49,6 +49,7 @@ enum runner_stage {
     STAGE_ALLOC,    /* waiting in symm_alloc */
     STAGE_IDLE,     /* between commands */
     STAGE_ENGINE,   /* the runner's own work: copies, inputs, poison */
+    STAGE_WAIT,     /* waiting for work that the device was given, the solution's included */
     STAGE_TEARDOWN,
     STAGE_COUNT
 };

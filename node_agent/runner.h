@@ -64,7 +64,7 @@ struct runner {
     struct rt *rt;
 
     /* Engine. */
-    int n_pool, n_frames; /* frames that rotate; with spares for those that a sampled iteration keeps */
+    int n_pool, n_frames; /* frames that rotate; with those that take copies of sampled iterations */
     struct runner_frame *frames;
     struct runner_frame *sets; /* `in` of the timed sets, on the device */
     bool sets_loaded;
@@ -107,13 +107,16 @@ const double *runner_params(const struct runner *r, int set);
 /* Enqueues the upload of a set's inputs into tensors. */
 void runner_upload_set(struct runner *r, int set, pkb_tensor *in);
 
-/* Fills a frame's outputs with 0xff (NaN in floats) and makes the call's arguments. */
+/* Fills a frame's outputs with 0xff: NaN in floats. */
+void runner_poison(struct runner *r, const struct runner_frame *frame);
+
+/* Makes the call's arguments. */
 void runner_prepare(struct runner *r, const struct runner_frame *frame, const double *params);
 
 /* The call itself: what the solution returned. */
 int runner_call(struct runner *r);
 
-/* Judges what a function of the solution returned, and the device's state after it; a failure is worded ("pkb_solution
+/* Judges what a function of the solution returned, and what it left of the device; a failure is worded ("pkb_solution
  * returned 3 in trial 2"). */
 int runner_called(struct runner *r, int rc, const char *function);
 

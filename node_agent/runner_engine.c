@@ -7,6 +7,10 @@
 
 #define POISON 0xff
 
+/* Frames that rotate hold this many times what the device's cache holds, so that a call finds nothing of its own data there. */
+#define CACHE_TIMES 3
+#define MOST_FRAMES 1024
+
 char *runner_at(const struct segment *seg, size_t stride, int index, size_t offset)
 {
     return (char *)seg->data + stride * (size_t)index + offset;
@@ -30,11 +34,27 @@ static int keep(struct runner *r, const struct problem_tensor *wanted, int n, pk
     return 0;
 }
 
+/* How many frames rotate: all sets, and more where a cache has to be outrun. */
+static int pool_size(const struct runner *r, int timed_sets)
+{
+    const struct segment_layout *l = &r->layout;
+    size_t bytes = 0, cache = rt_cache_bytes(r->rt);
+    int least = timed_sets < 2 ? 2 : timed_sets;
+    for (int k = 0; k < l->n_in; k++)
+        bytes += l->in_bytes[k];
+    for (int k = 0; k < l->n_out; k++)
+        bytes += l->out_bytes[k];
+    if (cache == 0)
+        return least;
+    size_t n = bytes > 0 ? CACHE_TIMES * cache / bytes + 2 : MOST_FRAMES;
+    return n > MOST_FRAMES ? MOST_FRAMES : n < (size_t)least ? least : (int)n;
+}
+
 int runner_engine_open(struct runner *r)
 {
     const struct segment_layout *l = &r->layout;
     int timed_sets = l->sets - l->trials, rc = 0;
-    r->n_pool = timed_sets < 2 ? 2 : timed_sets;
+    r->n_pool = pool_size(r, timed_sets);
     r->n_frames = r->n_pool + (r->role == &runner_candidate ? l->samples : 0);
     r->frames = calloc((size_t)r->n_frames, sizeof(*r->frames));
     r->sets = calloc((size_t)timed_sets, sizeof(*r->sets));
@@ -64,6 +84,14 @@ void runner_upload_set(struct runner *r, int set, pkb_tensor *in)
 
 /* ---- one call ---------------------------------------------------------------------------------------------------------- */
 
+void runner_poison(struct runner *r, const struct runner_frame *frame)
+{
+    pkb_tensor out[PROBLEM_MAX_TENSORS];
+    memcpy(out, frame->out, sizeof(out));
+    for (int k = 0; k < r->layout.n_out; k++)
+        rt_fill_bytes(r->rt, &out[k], POISON);
+}
+
 void runner_prepare(struct runner *r, const struct runner_frame *frame, const double *params)
 {
     struct runner_call *c = &r->call;
@@ -71,8 +99,6 @@ void runner_prepare(struct runner *r, const struct runner_frame *frame, const do
     memcpy(c->params, params, sizeof(c->params));
     memcpy(c->in, frame->in, sizeof(c->in));
     memcpy(c->out, frame->out, sizeof(c->out));
-    for (int k = 0; k < r->layout.n_out; k++)
-        rt_fill_bytes(r->rt, &c->out[k], POISON);
     r->role->prepare(r);
 }
 
@@ -84,29 +110,41 @@ int runner_call(struct runner *r)
     return rc;
 }
 
-int runner_called(struct runner *r, int rc, const char *function)
+/* Words a failure of the solution: `why` may be empty. */
+static int call_failed(struct runner *r, int rc, const char *function, bool memory, const char *why)
 {
     uint32_t call = atomic_load_explicit(&r->status->call, memory_order_relaxed);
     bool timed = atomic_load_explicit(&r->status->timed, memory_order_relaxed);
-    bool refused = atomic_load_explicit(&r->status->alloc_refused, memory_order_relaxed);
-    struct pkb_error err;
-    char where[64] = "";
-    if (rc == 0 && rt_status(r->rt, &err) == 0)
-        return 0;
+    char where[64] = "", returned[32] = "";
     if (call != RUNNER_NO_CALL)
         (void)snprintf(where, sizeof(where), " in %s %u", timed ? "timed iteration" : "trial", call);
-    if (rc == 0)
-        return runner_fail(r, r->role->blame, "%s%s: %s", function, where, err.text);
-    if (refused)
-        return runner_fail(r, OUTCOME_OUT_OF_MEMORY, "%s returned %d%s after an allocation had been refused", function, rc,
-                           where);
-    return runner_fail(r, OUTCOME_RUNTIME_ERROR, "%s returned %d%s", function, rc, where);
+    if (rc != 0)
+        (void)snprintf(returned, sizeof(returned), " returned %d", rc);
+    const char *link = *why ? ": " : memory ? " after an allocation had been refused" : "";
+    enum outcome outcome = memory ? OUTCOME_OUT_OF_MEMORY : rc != 0 ? OUTCOME_RUNTIME_ERROR : r->role->blame;
+    return runner_fail(r, outcome, "%s%s%s%s%s", function, returned, where, link, why);
+}
+
+int runner_called(struct runner *r, int rc, const char *function)
+{
+    bool refused = atomic_load_explicit(&r->status->alloc_refused, memory_order_relaxed);
+    struct pkb_error why = {""};
+    enum rt_fault fault = r->role == &runner_candidate ? rt_foreign_fault(r->rt, &why) : RT_FAULT_NONE;
+    if (fault == RT_FAULT_NONE && rt_status(r->rt, &why) == 0) {
+        if (rc == 0)
+            return 0;
+        why.text[0] = '\0';
+    }
+    return call_failed(r, rc, function, fault == RT_FAULT_MEMORY || (refused && rc != 0), why.text);
 }
 
 int runner_sync(struct runner *r, const char *doing)
 {
     struct pkb_error err;
-    if (rt_sync(r->rt, &err) == 0)
+    uint32_t before = runner_enter(r, STAGE_WAIT);
+    int rc = rt_sync(r->rt, &err);
+    runner_enter(r, (enum runner_stage)before);
+    if (rc == 0)
         return 0;
     return runner_fail(r, r->role->blame, "%s: %s", doing, err.text);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timed loop. Every iteration gets inputs that its buffers did not hold before, and poisoned outputs; which iterations
- * are checked afterwards shows in nothing that the solution can see beforehand. */
+ * are checked afterwards shows in nothing that the solution can see beforehand.
+ *
+ * A frame is filled as soon as its last use is over, so that a whole rotation lies between filling and use: what a device
+ * caches of it is gone by then (runner_engine.c says how many frames that takes). Nothing in the loop waits for the device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,37 +12,28 @@
 
 struct loop {
     const struct runner_timing *timing;
-    int *slot;                        /* per iteration: sample slot, -1: not sampled */
-    int *pool;                        /* frames that rotate */
-    int next_spare;                   /* frame that takes the place of the next one that is kept */
-    const struct runner_frame **kept; /* per sample */
-    pkb_tensor *forms;                /* per sample: PROBLEM_MAX_TENSORS forms as they were left */
+    int *slot;         /* per iteration: sample slot, -1: not sampled */
+    pkb_tensor *forms; /* per sample: PROBLEM_MAX_TENSORS forms as they were left */
 };
 
 static void loop_close(struct loop *l)
 {
     free(l->slot);
-    free(l->pool);
-    free(l->kept);
     free(l->forms);
 }
 
 static int loop_open(struct runner *r, const struct runner_timing *t, struct loop *l)
 {
     size_t n = (size_t)t->iterations, samples = (size_t)t->n_samples;
-    *l = (struct loop){.timing = t, .next_spare = r->n_pool};
+    *l = (struct loop){.timing = t};
     l->slot = calloc(n + 1, sizeof(*l->slot));
-    l->pool = calloc((size_t)r->n_pool, sizeof(*l->pool));
-    l->kept = calloc(samples + 1, sizeof(*l->kept));
     l->forms = calloc(samples * PROBLEM_MAX_TENSORS + 1, sizeof(*l->forms));
-    if (!l->slot || !l->pool || !l->kept || !l->forms)
+    if (!l->slot || !l->forms)
         return runner_fail(r, OUTCOME_INFRA_ERROR, "out of memory for %d iterations", t->iterations);
     for (int i = 0; i < t->iterations; i++)
         l->slot[i] = -1;
     for (int s = 0; s < t->n_samples; s++)
         l->slot[t->samples[s]] = s;
-    for (int f = 0; f < r->n_pool; f++)
-        l->pool[f] = f;
     return 0;
 }
 
@@ -52,60 +46,97 @@ static int load_sets(struct runner *r)
     return runner_sync(r, "uploading inputs");
 }
 
-/* What comes before a call and is not timed. */
-static void before_call(struct runner *r, const struct runner_frame *frame, int iteration)
+static struct runner_frame *frame_of(const struct runner *r, int iteration)
 {
-    int set = iteration % (r->layout.sets - r->layout.trials);
-    pkb_tensor in[PROBLEM_MAX_TENSORS];
-    memcpy(in, frame->in, sizeof(in));
-    for (int k = 0; k < r->layout.n_in; k++)
-        rt_copy(r->rt, &in[k], &r->sets[set].in[k]);
-    runner_prepare(r, frame, runner_params(r, r->layout.trials + set));
+    return &r->frames[iteration % r->n_pool];
+}
+
+static int set_of(const struct runner *r, int iteration)
+{
+    return iteration % (r->layout.sets - r->layout.trials);
+}
+
+static void copy_tensors(struct runner *r, const pkb_tensor *to, const pkb_tensor *from, int n)
+{
+    for (int k = 0; k < n; k++) {
+        pkb_tensor dst = to[k];
+        rt_copy(r->rt, &dst, &from[k]);
+    }
+}
+
+/* Makes an iteration's frame ready. */
+static void fill(struct runner *r, int iteration)
+{
+    const struct runner_frame *frame = frame_of(r, iteration);
+    copy_tensors(r, frame->in, r->sets[set_of(r, iteration)].in, r->layout.n_in);
+    runner_poison(r, frame);
+}
+
+/* As many as rotate. */
+static void fill_first(struct runner *r, int iterations)
+{
+    for (int i = 0; i < iterations && i < r->n_pool; i++)
+        fill(r, i);
+}
+
+/* What comes before a call and is not timed. */
+static void before_call(struct runner *r, int iteration)
+{
+    runner_number(r, (uint32_t)iteration, true);
+    runner_prepare(r, frame_of(r, iteration), runner_params(r, r->layout.trials + set_of(r, iteration)));
     runner_barrier(r);
 }
 
-static void after_call(struct runner *r)
+static void after_call(struct runner *r, int iteration, int iterations)
 {
     if (r->role == &runner_reference)
         rt_release_all(r->rt);
+    if (iteration + r->n_pool < iterations)
+        fill(r, iteration + r->n_pool);
 }
 
 static int warm_up(struct runner *r, struct loop *l)
 {
-    for (int i = 0; i < l->timing->warmup; i++) {
-        runner_number(r, (uint32_t)i, true);
-        before_call(r, &r->frames[l->pool[i % r->n_pool]], i);
+    int n = l->timing->warmup;
+    fill_first(r, n);
+    for (int i = 0; i < n; i++) {
+        before_call(r, i);
         if (runner_called(r, runner_call(r), r->role->name) < 0)
             return -1;
-        after_call(r);
+        after_call(r, i, n);
     }
     return 0;
 }
 
-/* Keeps a sampled iteration's frame out of the rotation. */
-static void keep_sample(struct runner *r, struct loop *l, int iteration, int *place)
+/* A copy of what a sampled iteration has left, in the order of the stream: what comes later does not count. */
+static void keep_sample(struct runner *r, struct loop *l, int iteration)
 {
     int s = l->slot[iteration];
     if (s < 0)
         return;
-    l->kept[s] = &r->frames[*place];
-    memcpy(&l->forms[s * PROBLEM_MAX_TENSORS], r->call.out, sizeof(r->call.out));
-    *place = l->next_spare++;
+    const struct runner_frame *from = frame_of(r, iteration), *to = &r->frames[r->n_pool + s];
+    copy_tensors(r, to->in, from->in, r->layout.n_in);
+    copy_tensors(r, to->out, from->out, r->layout.n_out);
+    pkb_tensor *forms = &l->forms[s * PROBLEM_MAX_TENSORS];
+    memcpy(forms, r->call.out, sizeof(r->call.out));
+    for (int k = 0; k < PROBLEM_MAX_TENSORS; k++)
+        if (forms[k].data == from->out[k].data)
+            forms[k].data = to->out[k].data;
 }
 
 static int timed(struct runner *r, struct loop *l)
 {
-    for (int i = 0; i < l->timing->iterations; i++) {
-        int *place = &l->pool[i % r->n_pool];
-        runner_number(r, (uint32_t)i, true);
-        before_call(r, &r->frames[*place], i);
+    int n = l->timing->iterations;
+    fill_first(r, n);
+    for (int i = 0; i < n; i++) {
+        before_call(r, i);
         rt_event_record(r->rt, 2 * i);
         int rc = runner_call(r);
         rt_event_record(r->rt, 2 * i + 1);
         if (runner_called(r, rc, r->role->name) < 0)
             return -1;
-        after_call(r);
-        keep_sample(r, l, i, place);
+        keep_sample(r, l, i);
+        after_call(r, i, n);
     }
     return 0;
 }
@@ -113,7 +144,7 @@ static int timed(struct runner *r, struct loop *l)
 static int store_samples(struct runner *r, struct loop *l)
 {
     for (int s = 0; s < l->timing->n_samples; s++)
-        runner_store(r, l->kept[s], &l->forms[s * PROBLEM_MAX_TENSORS], r->layout.trials + s);
+        runner_store(r, &r->frames[r->n_pool + s], &l->forms[s * PROBLEM_MAX_TENSORS], r->layout.trials + s);
     return runner_sync(r, "storing outputs");
 }
 

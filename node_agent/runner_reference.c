@@ -80,6 +80,7 @@ static int compute_set(struct runner *r, int set)
     struct runner_frame *frame = &r->frames[set % r->n_pool];
     runner_number(r, (uint32_t)set, false);
     runner_upload_set(r, set, frame->in);
+    runner_poison(r, frame);
     runner_prepare(r, frame, runner_params(r, set));
     if (runner_called(r, runner_call(r), r->role->name) < 0)
         return -1;

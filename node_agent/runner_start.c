@@ -109,6 +109,23 @@ static int prepare(struct runner *r, const struct start *s, struct pkb_error *er
     return open_device(r, s, err);
 }
 
+/* What a runner before this one has done to the device must not be blamed on this one's candidate. */
+static int check_device(struct runner *r)
+{
+    struct pkb_error err;
+    unsigned char bytes[64] = {0};
+    pkb_tensor t = {.dtype = PKB_U8, .ndim = 1, .shape = {sizeof(bytes)}};
+    if (rt_keep(r->rt, &t, &err) == 0) {
+        rt_fill_bytes(r->rt, &t, 0x5a);
+        rt_download(r->rt, bytes, &t);
+        if (rt_sync(r->rt, &err) == 0 && bytes[0] != 0x5a)
+            pkb_error_set(&err, "memory does not keep what is written");
+        if (bytes[0] == 0x5a && bytes[sizeof(bytes) - 1] == 0x5a)
+            return 0;
+    }
+    return runner_fail(r, OUTCOME_INFRA_ERROR, "%s cannot be used: %s", rt_device_name(r->rt), err.text);
+}
+
 /* Sets up everything between the ranks before foreign code runs, so that the exchanges that it takes cannot be mistaken for
  * those of a candidate. */
 static int connect_ranks(struct runner *r)
@@ -134,7 +151,7 @@ int runner_start(struct runner *r, const json_t *message)
     r->role = strcmp(s.role, "reference") == 0 ? &runner_reference : &runner_candidate;
     if (prepare(r, &s, &err) < 0)
         return runner_fail(r, OUTCOME_INFRA_ERROR, "%s", err.text);
-    if (connect_ranks(r) < 0 || runner_engine_open(r) < 0)
+    if (check_device(r) < 0 || connect_ranks(r) < 0 || runner_engine_open(r) < 0)
         return -1;
     return r->role->open(r, s.object);
 }

@@ -79,17 +79,20 @@ int store_append(struct agent *a, json_t *value, struct pkb_error *err)
     return rc;
 }
 
-/* Attempts are numbered one by one, so the next number tells. */
+/* Attempts are numbered one by one, so the next number tells: its folder of logs is there from its start on, its records later. */
 int store_check_lease(struct agent *a, struct pkb_error *err)
 {
     char *own = file_of(a, a->options.attempt, err), *next = file_of(a, a->options.attempt + 1, err);
-    int rc = own && next ? 0 : agent_end(a, AGENT_EXIT_FAILED, err, NULL);
-    if (rc == 0 && pkb_file_exists(next))
-        rc = agent_end(a, AGENT_EXIT_FENCED, err, "shard %d has a newer attempt (%s): this one stops", a->options.shard, next);
+    char *folder = pkb_format(err, "%s/logs/shard-%06d.%03d", a->options.run, a->options.shard, a->options.attempt + 1);
+    int rc = own && next && folder ? 0 : agent_end(a, AGENT_EXIT_FAILED, err, NULL);
+    if (rc == 0 && (pkb_file_exists(next) || pkb_file_exists(folder)))
+        rc = agent_end(a, AGENT_EXIT_FENCED, err, "shard %d has a newer attempt (%s): this one stops", a->options.shard,
+                       pkb_file_exists(next) ? next : folder);
     else if (rc == 0 && !pkb_file_exists(own))
         rc = agent_end(a, AGENT_EXIT_FENCED, err, "%s is gone: this attempt stops", own);
     free(own);
     free(next);
+    free(folder);
     return rc;
 }
 
@@ -167,5 +170,5 @@ void store_describe_setting(const struct agent *a, const struct plan_setting *s,
     (void)snprintf(family, 32, "%s", s->problem->family);
     (void)snprintf(dtype, 16, "%s", dtype_name(s->dtype));
     (void)snprintf(shape, 64, "%s", s->shape);
-    (void)snprintf(device, 16, "%s", a->options.device ? a->options.device : s->device);
+    (void)snprintf(device, 16, "%s", agent_device(a, s));
 }

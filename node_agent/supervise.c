@@ -43,11 +43,16 @@ struct runner {
     char shm_prefix[96];
 };
 
+/* Runners number GPUs as agents do (util/gpu.h). */
+#define DEVICE_ORDER "CUDA_DEVICE_ORDER="
+
 /* ---- the environment ------------------------------------------------------------------------------------------------- */
 
 /* What a runner may see: nothing of the launcher, nothing of the user's that is not needed to find programs and libraries. */
 static bool allowed(const char *variable)
 {
+    if (strncmp(variable, DEVICE_ORDER, strlen(DEVICE_ORDER)) == 0)
+        return false;
     static const char *const names[] = {
         "PATH=", "HOME=", "TMPDIR=", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS="};
     static const char *const prefixes[] = {"UCX_", "PKB_", "OPENBLAS_CORETYPE=", "CUDA_", "NCCL_"};
@@ -70,7 +75,7 @@ static void free_strings(char **list)
 static char **make_environment(struct pkb_error *err)
 {
     extern char **environ;
-    static const char *const fixed[] = {"LANG=C", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"};
+    static const char *const fixed[] = {"LANG=C", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", DEVICE_ORDER "PCI_BUS_ID"};
     size_t n_fixed = sizeof(fixed) / sizeof(fixed[0]), n = 0, used = 0;
     bool ok = true;
     while (environ[n])
@@ -169,7 +174,9 @@ static int spawn(struct runner *r, const struct runner_spec *spec, int control, 
         .fds = {control, spec->inputs, spec->results, r->status_page.fd},
         .n_fds = 4,
         .address_space = spec->address_space,
+        .data_bytes = spec->data_bytes,
         .no_core = true,
+        .ignore_user_signals = true, /* Slurm sends them to every process of a job step */
     };
     return process_spawn(&p, &r->process, err);
 }
@@ -226,7 +233,7 @@ static const struct runner_status *status_of(const struct runner *r)
 static bool is_inside(uint32_t stage)
 {
     return stage == STAGE_SETUP || stage == STAGE_SOLUTION || stage == STAGE_BARRIER || stage == STAGE_ALLOC ||
-           stage == STAGE_TEARDOWN;
+           stage == STAGE_WAIT || stage == STAGE_TEARDOWN;
 }
 
 /* Remembers where the runner was when it ended or is about to be killed. */

@@ -33,6 +33,7 @@ struct runner_spec {
     uint64_t number;        /* the same on all ranks, another for each runner */
     int inputs, results;    /* descriptors of the shared memory; stay the caller's */
     uint64_t address_space; /* bytes; 0: unlimited */
+    uint64_t data_bytes;    /* the same for private memory that can be written */
 };
 
 struct runner;

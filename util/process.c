@@ -30,6 +30,8 @@ static int child_limits(const struct process_spec *spec)
 {
     if (spec->address_space && set_limit(RLIMIT_AS, spec->address_space) < 0)
         return -1;
+    if (spec->data_bytes && set_limit(RLIMIT_DATA, spec->data_bytes) < 0)
+        return -1;
     if (spec->cpu_seconds && set_limit(RLIMIT_CPU, spec->cpu_seconds) < 0)
         return -1;
     if (spec->file_bytes && set_limit(RLIMIT_FSIZE, spec->file_bytes) < 0)
@@ -59,18 +61,22 @@ static int child_descriptors(const struct process_spec *spec)
     return (int)syscall(SYS_close_range, (unsigned)n, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
 }
 
-static void child_reset_signals(void)
+static void child_reset_signals(const struct process_spec *spec)
 {
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     for (int s = 1; s < NSIG; s++)
         (void)signal(s, SIG_DFL); /* fails for SIGKILL, SIGSTOP and the C library's own */
+    if (spec->ignore_user_signals) {
+        (void)signal(SIGUSR1, SIG_IGN);
+        (void)signal(SIGUSR2, SIG_IGN);
+    }
 }
 
 static int child_prepare(const struct process_spec *spec, pid_t parent)
 {
-    child_reset_signals();
+    child_reset_signals(spec);
     if (!spec->same_group && setpgid(0, 0) < 0)
         return -1;
     if (prctl(PR_SET_PDEATHSIG, spec->death_signal ? spec->death_signal : SIGKILL) < 0)
