@@ -26,7 +26,7 @@ static void report_signal(const struct runner_end *end, struct exit_report *x)
         (void)snprintf(x->detail, sizeof(x->detail), "killed %s by the system, which had run out of memory", end->stage);
         return;
     }
-    x->killed = s == SIGKILL;
+    x->killed = s == SIGKILL || s == SIGTERM || s == SIGINT || s == SIGHUP; /* all of which launchers send to runners too */
     x->outcome = OUTCOME_CRASH;
     (void)snprintf(x->detail, sizeof(x->detail), "killed by signal %d (SIG%s, %s) %s", s, signal_name(s), strsignal(s),
                    end->stage);

@@ -24,7 +24,7 @@ struct decision {
 struct exit_report {
     enum outcome outcome;
     bool refused; /* an allocation had failed */
-    bool killed;  /* by SIGKILL, neither by an agent nor for want of memory */
+    bool killed;  /* by a signal that comes from outside as a rule, neither from an agent nor for want of memory */
     double seconds;
     char detail[512]; /* without the rank */
     char stage[128];

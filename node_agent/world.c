@@ -14,6 +14,12 @@ static int check_size(const struct wireup *u, int expected, struct pkb_error *er
 {
     if (expected == 0 || wireup_world(u) == expected)
         return 0;
+    if (!wireup_launched(u) && getenv("SLURM_STEP_ID"))
+        return pkb_error_set(
+            err,
+            "this shard needs %d ranks, but srun started this agent without PMIx: add --mpi=pmix ('srun --mpi=list' "
+            "names what this Slurm has; if pmix is not among it, its PMIx plugin must be installed)",
+            expected);
     if (!wireup_launched(u))
         return pkb_error_set(err,
                              "this shard needs %d ranks, but there is no PMIx server here: start agents with "

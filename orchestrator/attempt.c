@@ -21,7 +21,6 @@
 
 #define MAX_LINE (1 << 20)
 #define STOP_NS (10LL * 1000000000) /* the launcher kills its agents long before */
-#define HOLD_FD "3"                 /* the lock's descriptor in the launcher */
 
 /* The launcher's standard output: one JSON object per finished cell. */
 struct reader {
@@ -30,11 +29,6 @@ struct reader {
     size_t used;
     bool skip; /* within a line that is too long */
 };
-
-char *attempt_log_dir(const struct rundir *run, int shard, int number, struct pkb_error *err)
-{
-    return pkb_format(err, "%s/logs/shard-%06d.%03d", run->path, shard, number);
-}
 
 /* ---- what agents say -------------------------------------------------------------------------------------------------- */
 
@@ -88,18 +82,31 @@ static void show(const struct attempt *a)
 
 /* ---- the launcher ----------------------------------------------------------------------------------------------------- */
 
-static int spawn(const struct attempt *a, const char *log_dir, const char *launcher, const char *agent, int out, int log,
-                 struct process *p, struct pkb_error *err)
+static int add_agent(const struct attempt *a, struct words *command, struct pkb_error *err)
 {
-    char ranks[16], shard[16], number[16];
-    const char *argv[] = {launcher, "--ranks", ranks,        "--log",   log_dir, "--hold",    HOLD_FD, "--",
-                          agent,    "--run",   a->run->path, "--shard", shard,   "--attempt", number,  NULL};
+    char *agent = pkb_path(PKB_PATH_LIBEXEC, "pkb-agent", err);
+    int rc = agent ? 0 : -1;
+    if (rc == 0 && (words_add(command, err, "%s", agent) < 0 || words_add(command, err, "--run") < 0 ||
+                    words_add(command, err, "%s", a->run->path) < 0 || words_add(command, err, "--shard") < 0 ||
+                    words_add(command, err, "%d", a->shard->id) < 0 || words_add(command, err, "--attempt") < 0 ||
+                    words_add(command, err, "%d", a->number) < 0))
+        rc = -1;
+    free(agent);
+    return rc;
+}
+
+static int spawn(const struct attempt *a, const char *log_dir, int out, int log, struct process *p, struct pkb_error *err)
+{
+    struct launcher_world world = {.ranks = a->shard->world, .log_dir = log_dir, .hold = a->run->lock_fd >= 0};
+    struct words command = WORDS_NONE;
     struct process_spec spec = {
-        .argv = argv, .stdin_fd = -1, .stdout_fd = out, .stderr_fd = log, .fds = {a->run->lock_fd}, .n_fds = 1};
-    (void)snprintf(ranks, sizeof(ranks), "%d", a->shard->world);
-    (void)snprintf(shard, sizeof(shard), "%d", a->shard->id);
-    (void)snprintf(number, sizeof(number), "%d", a->number);
-    return process_spawn(&spec, p, err);
+        .stdin_fd = -1, .stdout_fd = out, .stderr_fd = log, .fds = {a->run->lock_fd}, .n_fds = world.hold};
+    int rc = a->launcher->add_words(&world, &command, err) < 0 || add_agent(a, &command, err) < 0 ? -1 : 0;
+    spec.argv = words_argv(&command);
+    if (rc == 0)
+        rc = process_spawn(&spec, p, err);
+    words_clear(&command);
+    return rc;
 }
 
 static int open_log(const char *log_dir, struct pkb_error *err)
@@ -119,20 +126,16 @@ static int start(const struct attempt *a, const char *log_dir, struct reader *r,
 {
     int out[2], rc = -1;
     int log = open_log(log_dir, err);
-    char *launcher = pkb_path(PKB_PATH_LIBEXEC, "pkb-launch-local", err);
-    char *agent = pkb_path(PKB_PATH_LIBEXEC, "pkb-agent", err);
-    if (log >= 0 && launcher && agent) {
+    if (log >= 0) {
         if (pipe2(out, O_CLOEXEC) < 0) {
             pkb_error_errno(err, "pipe");
         } else {
-            rc = spawn(a, log_dir, launcher, agent, out[1], log, p, err);
+            rc = spawn(a, log_dir, out[1], log, p, err);
             (void)close(out[1]);
             r->fd = out[0];
             (void)fcntl(r->fd, F_SETFL, O_NONBLOCK);
         }
     }
-    free(launcher);
-    free(agent);
     if (log >= 0)
         (void)close(log);
     return rc;
@@ -237,7 +240,7 @@ int attempt_run(const struct attempt *a, struct attempt_result *result, struct p
 {
     struct process p = PROCESS_NONE;
     struct reader r = {.fd = -1, .data = malloc(MAX_LINE)};
-    char *log_dir = attempt_log_dir(a->run, a->shard->id, a->number, err);
+    char *log_dir = attempt_log_dir(a->run->path, a->shard->id, a->number, err);
     int status = 0;
     int rc = -1;
     *result = (struct attempt_result){0};

@@ -8,7 +8,7 @@
 
 void engine_init(struct engine *e, const struct engine_options *o)
 {
-    *e = (struct engine){.o = o, .stop = STOP_NONE};
+    *e = (struct engine){.o = o, .launcher = &launcher_local, .stop = STOP_NONE};
     display_init(&e->display, o->quiet);
 }
 

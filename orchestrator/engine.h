@@ -10,6 +10,7 @@
 #include "orchestrator/builds.h"
 #include "orchestrator/display.h"
 #include "orchestrator/exit.h"
+#include "orchestrator/launcher.h"
 #include "orchestrator/progress.h"
 #include "orchestrator/rundir.h"
 #include "orchestrator/stop.h"
@@ -30,6 +31,7 @@ struct engine_options {
 
 struct engine {
     const struct engine_options *o;
+    const struct launcher *launcher; /* of worlds on this machine, or within a job of a cluster */
     struct sweep *sweep;
     struct plan *plan;
     struct rundir *run;
@@ -54,6 +56,10 @@ engine_stage_fn engine_read;     /* what has a result already */
 engine_stage_fn engine_build;    /* candidates */
 engine_stage_fn engine_evaluate; /* shards, one after the other */
 engine_stage_fn engine_merge;    /* RUN/results.db */
+
+/* Attempts at one shard until all that can be run has a result, or attempts bring none. Sets *hopeless when other shards would fare
+ * no better. */
+int engine_shard(struct engine *e, const struct plan_shard *s, bool *hopeless, struct pkb_error *err);
 
 struct engine_stage {
     const char *name;

@@ -93,7 +93,7 @@ static char *attempt_log(const struct engine *e, const json_t *record)
         (void)pkb_json_int(record, "attempt", 1, INT32_MAX, &attempt, NULL);
         (void)pkb_json_int(record, "rank", 0, INT32_MAX, &rank, NULL);
     }
-    char *folder = attempt_log_dir(e->run, 0, (int)attempt, NULL);
+    char *folder = attempt_log_dir(e->run->path, 0, (int)attempt, NULL);
     char *runner = folder ? pkb_format(NULL, "%s/runner-%03d.log", folder, (int)rank) : NULL;
     char *agent = folder ? pkb_format(NULL, "%s/agent-%03d.log", folder, (int)rank) : NULL;
     text = runner && record ? tail(runner) : NULL;

@@ -148,16 +148,13 @@ static uint64_t open_cells(const struct engine *e, const struct plan_shard *s)
 enum trial { TRIAL_PROGRESS, TRIAL_IDLE, TRIAL_HOPELESS };
 
 /* One attempt: whether it brought a result. */
-static int try_shard(struct engine *e, const struct plan_shard *s, int *number, enum trial *trial, struct pkb_error *err)
+static int try_shard(struct engine *e, const struct plan_shard *s, enum trial *trial, struct pkb_error *err)
 {
-    struct attempt a = {e->run, s, 0, e->progress, &e->stop, &e->display};
+    struct attempt a = {e->launcher, e->run, s, 0, e->progress, &e->stop, &e->display};
     struct attempt_result result;
-    int next;
     uint64_t before = open_cells(e, s);
-    if (record_next_attempt(e->run->path, s->id, &next, err) < 0)
+    if (attempt_claim(e->run->path, s->id, &a.number, err) < 0)
         return -1;
-    a.number = next > *number ? next : *number + 1; /* one may have ended before it made its file */
-    *number = a.number;
     if (attempt_run(&a, &result, err) < 0)
         return pkb_error_prefix(err, "shard %d", s->id);
     *trial = open_cells(e, s) < before ? TRIAL_PROGRESS : result.hopeless ? TRIAL_HOPELESS : TRIAL_IDLE;
@@ -167,13 +164,12 @@ static int try_shard(struct engine *e, const struct plan_shard *s, int *number, 
     return 0;
 }
 
-/* Until all that can be run has a result, or attempts bring none. */
-static int work_on_shard(struct engine *e, const struct plan_shard *s, bool *hopeless, struct pkb_error *err)
+int engine_shard(struct engine *e, const struct plan_shard *s, bool *hopeless, struct pkb_error *err)
 {
-    int idle = 0, number = 0;
+    int idle = 0;
     while (open_cells(e, s) > 0 && idle < ENGINE_MAX_IDLE && !*hopeless) {
         enum trial trial;
-        if (try_shard(e, s, &number, &trial, err) < 0)
+        if (try_shard(e, s, &trial, err) < 0)
             return -1;
         if (stop_asked(&e->stop))
             return 0;
@@ -194,7 +190,7 @@ int engine_evaluate(struct engine *e, struct pkb_error *err)
     bool hopeless = false;
     display_start(&e->display, e->progress->final);
     for (size_t i = 0; i < e->plan->n_shards && !stop_asked(&e->stop); i++)
-        if (work_on_shard(e, &e->plan->shards[i], &hopeless, err) < 0)
+        if (engine_shard(e, &e->plan->shards[i], &hopeless, err) < 0)
             return -1;
     display_end(&e->display);
     return 0;

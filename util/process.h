@@ -25,14 +25,14 @@ struct process_spec {
     int stderr_fd;            /* -1: /dev/null */
     int fds[PROCESS_MAX_FDS]; /* become descriptors 3, 4, ... of the child; all others are closed on exec */
     int n_fds;
-    uint64_t address_space; /* RLIMIT_AS in bytes; 0: unlimited */
-    uint64_t data_bytes;    /* RLIMIT_DATA (private writable memory, mapped or not from files); 0: unlimited */
-    uint64_t cpu_seconds;   /* RLIMIT_CPU; 0: unlimited */
-    uint64_t file_bytes;    /* RLIMIT_FSIZE; 0: unlimited */
-    bool no_core;           /* RLIMIT_CORE 0 */
+    uint64_t address_space;   /* RLIMIT_AS in bytes; 0: unlimited */
+    uint64_t data_bytes;      /* RLIMIT_DATA (private writable memory, mapped or not from files); 0: unlimited */
+    uint64_t cpu_seconds;     /* RLIMIT_CPU; 0: unlimited */
+    uint64_t file_bytes;      /* RLIMIT_FSIZE; 0: unlimited */
+    bool no_core;             /* RLIMIT_CORE 0 */
     bool ignore_user_signals; /* SIGUSR1 and SIGUSR2 do nothing, unless the program asks for them */
-    bool same_group;        /* stay in the caller's process group instead of leading a new one */
-    int death_signal;       /* sent when the parent thread dies; 0: SIGKILL */
+    bool same_group;          /* stay in the caller's process group instead of leading a new one */
+    int death_signal;         /* sent when the parent thread dies; 0: SIGKILL */
 };
 
 struct process {
