@@ -69,7 +69,8 @@ static int exchange(void *arg, const void *blob, size_t size, void *all, struct 
 
 static int run_opened(const struct world_spec *spec, const struct rt_options *o, struct pkb_error *err)
 {
-    struct rt *rt = rt_open(spec->backend ? spec->backend : "host", o, err);
+    const char *backend = spec->backend ? spec->backend : getenv("PKB_TEST_BACKEND");
+    struct rt *rt = rt_open(backend ? backend : "host", o, err);
     if (!rt)
         return -1;
     int rc = spec->fn(rt, spec->arg, err);
@@ -85,6 +86,14 @@ static void die_of_crashes(void)
         (void)signal(crashes[i], SIG_DFL);
 }
 
+/* Ranks go round the GPUs, of which PKB_TEST_GPUS tells the number; default 1. */
+static int device_of(int rank)
+{
+    const char *text = getenv("PKB_TEST_GPUS");
+    int gpus = text ? atoi(text) : 1;
+    return gpus > 0 ? rank % gpus : 0;
+}
+
 static void child(const struct world_spec *spec, int rank, int fd, const char *prefix)
 {
     struct pkb_error err = {""};
@@ -94,6 +103,7 @@ static void child(const struct world_spec *spec, int rank, int fd, const char *p
         .world = spec->world,
         .node_of_rank = spec->node_of_rank,
         .shm_prefix = prefix,
+        .device = device_of(rank),
         .exchange = exchange,
         .exchange_arg = &line,
     };

@@ -15,7 +15,7 @@ typedef int world_fn(struct rt *rt, void *arg, struct pkb_error *err);
 /* The same without a runtime: for tests that open it themselves, or need the exchange alone. */
 typedef int world_raw_fn(const struct rt_options *options, void *arg, struct pkb_error *err);
 
-/* Runs fn on `world` ranks of one node with the backend `host`. 0 when every rank returned 0 within `seconds`; else -1 with the
+/* Runs fn on `world` ranks of one node with the backend $PKB_TEST_BACKEND, or else "host". 0 when every rank returned 0 within `seconds`; else -1 with the
  * error of the lowest rank that died, else that failed ("rank 2: ..."). All children have ended when it returns. */
 int world_run(int world, int seconds, world_fn *fn, void *arg, struct pkb_error *err);
 
@@ -23,7 +23,7 @@ struct world_spec {
     int world;
     int seconds;             /* then everything is killed */
     const int *node_of_rank; /* NULL: one node */
-    const char *backend;     /* NULL: "host" */
+    const char *backend;     /* NULL: $PKB_TEST_BACKEND, or else "host" */
     world_fn *fn;            /* this or raw */
     world_raw_fn *raw;
     void *arg;

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The references of all problems, tiny, on both backends. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/gpu/gpu.h"
+#include "tests/support/evaluate.h"
+
+static const int dtypes[] = {PKB_F32, PKB_BF16};
+
+/* Compares what the two evaluations have found, under the problem's own tolerance. */
+static void compare(const struct evaluation *host, const struct evaluation *cuda, const char *comm)
+{
+    for (int r = 0; r < host->world; r++) {
+        const struct evaluation_rank *rank = &host->ranks[r];
+        for (int k = 0; k < rank->n_out; k++) {
+            struct problem_difference d;
+            char text[256];
+            evaluation_compare(host, r, k, cuda->ranks[r].out[k].data, &d);
+            problem_difference_describe(&d, rank->out[k].ndim, text, sizeof(text));
+            gpu_check(d.ok, "%s %s, %s, rank %d of %d, output %d: %s", rank->setting.problem->name,
+                      dtype_name(rank->setting.dtype), comm, r, host->world, k, text);
+        }
+    }
+}
+
+struct list {
+    struct evaluation *host[64], *cuda[64];
+    int n;
+};
+
+static void collect(struct list *l, int world)
+{
+    l->n = 0;
+    for (const struct problem *const *p = problem_registry; *p; p++) {
+        for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]) && l->n < 64; i++) {
+            struct problem_setting s;
+            struct pkb_error err = {""};
+            problem_setting_init(&s, *p, SHAPE_TINY, dtypes[i], 0, world);
+            if (problem_setting_check(&s, &err))
+                continue; /* this problem does not run so */
+            l->host[l->n] = evaluation_create(&s, &err);
+            l->cuda[l->n] = evaluation_create(&s, &err);
+            gpu_check(l->host[l->n] && l->cuda[l->n], "%s: %s", (*p)->name, err.text);
+            if (!l->host[l->n] || !l->cuda[l->n])
+                return;
+            evaluation_init(l->host[l->n], 3);
+            evaluation_init(l->cuda[l->n], 3);
+            l->n++;
+        }
+    }
+}
+
+static int run_with(const char *backend, struct evaluation *const *list, int n, struct pkb_error *err)
+{
+    if (setenv("PKB_TEST_BACKEND", backend, 1))
+        return pkb_error_errno(err, "environment");
+    int rc = evaluation_run(list, n, err);
+    (void)unsetenv("PKB_TEST_BACKEND");
+    return rc;
+}
+
+static void run_world(int world, const char *comm)
+{
+    static struct list l;
+    struct pkb_error err = {""};
+    collect(&l, world);
+    (void)setenv("PKB_COMM", comm, 1);
+    bool ran = run_with("host", l.host, l.n, &err) == 0 && run_with("cuda", l.cuda, l.n, &err) == 0;
+    gpu_check(ran, "references on %d ranks, %s: %s", world, comm, err.text);
+    for (int i = 0; i < l.n; i++) {
+        if (ran)
+            compare(l.host[i], l.cuda[i], comm);
+        evaluation_destroy(l.host[i]);
+        evaluation_destroy(l.cuda[i]);
+    }
+    printf("%d references, world %d, %s\n", l.n, world, comm);
+}
+
+void test_references(void)
+{
+    const char *text = getenv("PKB_TEST_GPUS");
+    int gpus = text ? atoi(text) : 1;
+    run_world(1, "nccl");
+    run_world(2, "staged");
+    run_world(4, "staged");
+    if (gpus > 1)
+        run_world(gpus, "nccl");
+}
