@@ -8,12 +8,17 @@
 #include "orchestrator/command.h"
 #include "orchestrator/rundir.h"
 #include "results/report.h"
+#include "util/file.h"
 #include "util/suggest.h"
 
 #define KEY_CSV 256
+#define KEY_SEED 257
+#define KEY_REPLICATES 258
+#define KEY_COMPARE 259
 
 struct arguments {
-    const char *run;
+    const char *run, *output;
+    bool format_given;
     struct report_options options;
 };
 
@@ -28,13 +33,30 @@ static int choose(struct argp_state *state, const char *option, const char *word
     return -1;
 }
 
+static void set_format(struct argp_state *state, enum report_format format)
+{
+    struct arguments *a = state->input;
+    if (a->format_given && a->options.format != format)
+        argp_error(state, "one format at a time");
+    a->format_given = true;
+    a->options.format = format;
+}
+
+static void parse_format(struct argp_state *state, const char *arg)
+{
+    static const char *const words[] = {"text", "json", "csv", "markdown", "latex", "html"};
+    static const enum report_format formats[] = {REPORT_TEXT,     REPORT_JSON,  REPORT_CSV,
+                                                 REPORT_MARKDOWN, REPORT_LATEX, REPORT_HTML};
+    int i = choose(state, "--format", arg, words, 6);
+    if (i >= 0)
+        set_format(state, formats[i]);
+}
+
 static void parse_csv(struct argp_state *state, const char *arg, struct report_options *o)
 {
-    static const char *const words[] = {"metrics", "problems", "cells"};
-    if (o->format == REPORT_JSON)
-        argp_error(state, "--json and --csv exclude each other");
-    o->format = REPORT_CSV;
-    o->csv = arg ? (enum report_csv)choose(state, "--csv", arg, words, 3) : REPORT_CSV_METRICS;
+    set_format(state, REPORT_CSV);
+    if (arg && choose(state, "--csv", arg, report_csv_tables, report_csv_table_count) >= 0)
+        o->csv = arg;
 }
 
 static void parse_by(struct argp_state *state, const char *arg, struct report_options *o)
@@ -46,19 +68,32 @@ static void parse_by(struct argp_state *state, const char *arg, struct report_op
         o->by = by[i];
 }
 
-static void parse_number(struct argp_state *state, int key, const char *arg, struct report_options *o)
+static double whole(struct argp_state *state, const char *option, const char *arg, double min, double max)
 {
     char *end;
     double value = strtod(arg, &end);
-    bool number = end != arg && *end == '\0' && isfinite(value);
-    if (key == 'k') {
-        if (!number || value != floor(value) || value < 1 || value > REPORT_MAX_K)
-            argp_error(state, "-k: '%s' is not a whole number from 1 to %d", arg, REPORT_MAX_K);
-        o->k = (int)value;
-    } else {
-        if (!number || value <= 0)
+    if (end == arg || *end || !(value >= min && value <= max) || value != floor(value))
+        argp_error(state, "%s: '%s' is not a whole number from %.0f to %.0f", option, arg, min, max);
+    return value;
+}
+
+static void parse_number(struct argp_state *state, int key, const char *arg, struct report_options *o)
+{
+    char *end;
+    switch (key) {
+    case 'k':
+        o->k = (int)whole(state, "-k", arg, 1, REPORT_MAX_K);
+        break;
+    case KEY_SEED:
+        o->seed = (uint64_t)whole(state, "--seed", arg, 0, 9007199254740992.0);
+        break;
+    case KEY_REPLICATES:
+        o->replicates = (int)whole(state, "--bootstrap", arg, 1, REPORT_MAX_REPLICATES);
+        break;
+    default:
+        o->p = strtod(arg, &end);
+        if (end == arg || *end || !isfinite(o->p) || o->p <= 0)
             argp_error(state, "-p: '%s' is not a number above 0", arg);
-        o->p = value;
     }
 }
 
@@ -67,9 +102,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct arguments *a = state->input;
     switch (key) {
     case 'j':
-        if (a->options.format == REPORT_CSV)
-            argp_error(state, "--json and --csv exclude each other");
-        a->options.format = REPORT_JSON;
+        set_format(state, REPORT_JSON);
+        return 0;
+    case 'f':
+        parse_format(state, arg);
+        return 0;
+    case 'o':
+        a->output = arg;
+        return 0;
+    case KEY_COMPARE:
+        a->options.compare = arg;
         return 0;
     case KEY_CSV:
         parse_csv(state, arg, &a->options);
@@ -79,6 +121,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'k':
     case 'p':
+    case KEY_SEED:
+    case KEY_REPLICATES:
         parse_number(state, key, arg, &a->options);
         return 0;
     case ARGP_KEY_ARG:
@@ -95,36 +139,85 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* Into a file: written beside it and renamed, so that a reader never sees half a report. */
+static int print_to_file(const struct arguments *a, const char *run, bool *complete, struct pkb_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return pkb_error_errno(err, "the report");
+    int rc = report_print(run, out, &a->options, complete, err);
+    if (fclose(out) != 0 && rc == 0)
+        rc = pkb_error_errno(err, "the report");
+    if (rc == 0)
+        rc = pkb_file_write(a->output, text, size, err);
+    free(text);
+    return rc;
+}
+
+/* The run to compare with is one: its path as the report needs it. */
+static int open_other(const char *name, struct rundir **other, struct report_options *o, struct pkb_error *err)
+{
+    if (!name || strcmp(name, "published") == 0)
+        return 0;
+    *other = rundir_open(name, err);
+    if (!*other)
+        return pkb_error_prefix(err, "--compare");
+    o->compare = (*other)->path;
+    return 0;
+}
+
+static int print(struct arguments *a, bool *complete)
+{
+    struct pkb_error err;
+    struct rundir *other = NULL, *run = rundir_open(a->run, &err);
+    if (!run || open_other(a->options.compare, &other, &a->options, &err) < 0) {
+        rundir_destroy(run);
+        return command_fail(PKB_EXIT_USAGE, &err);
+    }
+    a->options.colour = !a->output && report_wants_colour(stdout);
+    int rc =
+        a->output ? print_to_file(a, run->path, complete, &err) : report_print(run->path, stdout, &a->options, complete, &err);
+    rundir_destroy(run);
+    rundir_destroy(other);
+    return rc < 0 ? command_fail(PKB_EXIT_SYSTEM, &err) : PKB_EXIT_OK;
+}
+
 int cmd_report(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"json", 'j', NULL, 0, "Print everything as JSON", 0},
-        {"csv", KEY_CSV, "TABLE", OPTION_ARG_OPTIONAL, "Print one table as CSV: metrics (default), problems, cells", 0},
+        {"format", 'f', "FORMAT", 0, "text (default), markdown, csv, json, latex (booktabs tables), html (one file with plots)",
+         0},
+        {"output", 'o', "FILE", 0, "Write to FILE instead of the standard output", 0},
+        {"json", 'j', NULL, 0, "The same as --format json", 0},
+        {"csv", KEY_CSV, "TABLE", OPTION_ARG_OPTIONAL,
+         "One table as CSV: metrics (default), problems, cells, paper, models, parts, estimates, speedups, curves, scaling, new, "
+         "families, outcomes, not_counted; with --compare: published, change_models, changes",
+         0},
+        {"compare", KEY_COMPARE, "WHAT", 0, "Set it beside the published figures (WHAT = published) or another run directory", 0},
         {"by", 'b', "WHAT", 0, "Split the metrics by world, family, dtype or shape (default: by world where there are several)",
          0},
         {"k", 'k', "K", 0, "Up to pass@K (default: the number of samples, at most 10)", 0},
         {"p", 'p', "P", 0, "Fast means more than P times as fast as the reference (default 1)", 0},
+        {"seed", KEY_SEED, "N", 0, "Seed of the bootstrap's draws (default 0)", 0},
+        {"bootstrap", KEY_REPLICATES, "N", 0, "Replicates of the bootstrap (default 1000)", 0},
         {0}};
     static const struct argp argp = {
         options,
         parse,
         "RUN",
-        "Tables of a run: pass@k and fast1@k per model, outcomes, one line per problem, and what is not "
+        "Tables of a run: pass@k and fast1@k per model with 95 % intervals, speedups, outcomes, one line per problem, and what "
+        "is not "
         "counted and why. Merges first when the records are newer than RUN/results.db.\v" PKB_EXIT_DOC,
         NULL,
         NULL,
         NULL};
     struct arguments a = {0};
-    struct pkb_error err;
     bool complete = false;
     argp_parse(&argp, argc, argv, 0, NULL, &a);
-    a.options.colour = report_wants_colour(stdout);
-    struct rundir *run = rundir_open(a.run, &err);
-    if (!run)
-        return command_fail(PKB_EXIT_USAGE, &err);
-    int rc = report_print(run->path, stdout, &a.options, &complete, &err);
-    rundir_destroy(run);
-    if (rc < 0)
-        return command_fail(PKB_EXIT_SYSTEM, &err);
+    int rc = print(&a, &complete);
+    if (rc != PKB_EXIT_OK)
+        return rc;
     return complete ? PKB_EXIT_OK : PKB_EXIT_INCOMPLETE;
 }

@@ -14,7 +14,6 @@
 #include "util/error.h"
 
 #define BOOTSTRAP_REPLICATES 1000
-#define BOOTSTRAP_MAX 100000
 
 struct interval {
     bool known;

@@ -14,7 +14,7 @@
 
 #include "util/error.h"
 
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
+enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN, REPORT_LATEX, REPORT_HTML };
 
 /* What the second table of metrics is split by. */
 enum report_by {
@@ -25,21 +25,24 @@ enum report_by {
     REPORT_BY_SHAPE,
 };
 
-/* Which table a CSV holds. */
-enum report_csv { REPORT_CSV_METRICS, REPORT_CSV_PROBLEMS, REPORT_CSV_CELLS };
-
 struct report_options {
     enum report_format format;
     enum report_by by;
-    enum report_csv csv;
-    int k;          /* up to pass@k; 0: the number of samples, at most 10 */
-    double p;       /* fast_p: correct and speedup > p; 0: 1 */
-    uint64_t seed;  /* of the bootstrap's draws, below 2^63 */
-    int replicates; /* of the bootstrap; 0: 1000 */
-    bool colour;    /* of text */
+    const char *csv;     /* which table a CSV holds; NULL: "metrics" */
+    const char *compare; /* "published", or another run's directory; NULL: nothing */
+    int k;               /* up to pass@k; 0: the number of samples, at most 10 */
+    double p;            /* fast_p: correct and speedup > p; 0: 1 */
+    uint64_t seed;       /* of the bootstrap's draws, below 2^63 */
+    int replicates;      /* of the bootstrap; 0: 1000 */
+    bool colour;         /* of text */
 };
 
 #define REPORT_MAX_K 1000
+#define REPORT_MAX_REPLICATES 100000
+
+/* The names of the tables that a CSV can hold (docs/records.md describes them), for checking an option. */
+extern const char *const report_csv_tables[];
+extern const int report_csv_table_count;
 
 /* Colours are fine when `out` is a terminal, TERM is not "dumb" and NO_COLOR is not set. */
 bool report_wants_colour(FILE *out);

@@ -2,22 +2,7 @@
 /* The report as CSV (RFC 4180, with plain newlines). Column names are stable: they are only ever added, at the end. */
 #include <string.h>
 
-#include "results/report_data.h"
-
-static void put(FILE *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        (void)fputs(text, out);
-        return;
-    }
-    (void)fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            (void)fputc('"', out);
-        (void)fputc(*text, out);
-    }
-    (void)fputc('"', out);
-}
+#include "results/report_sheets.h"
 
 static void put_at_k(FILE *out, const struct metrics_at_k *m)
 {
@@ -34,9 +19,9 @@ static void put_groups(const struct report_data *d, const struct report_groups *
     for (size_t i = 0; i < g->n; i++)
         for (int k = 1; k <= d->k_max; k++) {
             const struct metrics *m = &g->items[i].metrics;
-            put(out, d->models[g->items[i].model]);
+            sheet_escape_csv(out, d->models[g->items[i].model]);
             (void)fprintf(out, ",%s,", by);
-            put(out, g->items[i].key);
+            sheet_escape_csv(out, g->items[i].key);
             (void)fprintf(out, ",%g,%d,%lld,%lld,%lld,%lld,%lld,%lld,%lld", d->p, k, (long long)m->tasks, (long long)m->samples,
                           (long long)m->cells, (long long)m->missing, (long long)m->outcome[OUTCOME_INFRA_ERROR],
                           (long long)m->outcome[OUTCOME_NOT_RUN], (long long)m->untimed);
@@ -73,13 +58,13 @@ static int csv_problems(const struct report_data *d, FILE *out)
             const struct report_problem *p = &d->problems[i];
             if (!p->marks[m])
                 continue;
-            put(out, p->name);
+            sheet_escape_csv(out, p->name);
             (void)fprintf(out, ",%d,%s,", p->world, p->dtype);
-            put(out, p->shape);
+            sheet_escape_csv(out, p->shape);
             put_positive(out, p->baseline_ns);
             (void)fputc(',', out);
             if (p->best_model >= 0) {
-                put(out, d->models[p->best_model]);
+                sheet_escape_csv(out, d->models[p->best_model]);
                 (void)fprintf(out, ",%d", p->best_sample);
             } else {
                 (void)fputc(',', out);
@@ -87,7 +72,7 @@ static int csv_problems(const struct report_data *d, FILE *out)
             put_positive(out, p->best_ns);
             put_positive(out, p->best_speedup);
             (void)fputc(',', out);
-            put(out, d->models[m]);
+            sheet_escape_csv(out, d->models[m]);
             (void)fprintf(out, ",%s\n", p->marks[m]);
         }
     return 0;
@@ -109,7 +94,7 @@ static int csv_cells(struct report_data *d, FILE *out, struct pkb_error *err)
         for (int i = 0; rc == 1 && i < sqlite3_column_count(q); i++) {
             if (i > 0)
                 (void)fputc(',', out);
-            put(out, database_text(q, i));
+            sheet_escape_csv(out, database_text(q, i));
         }
         if (rc == 1)
             (void)fputc('\n', out);
@@ -118,15 +103,23 @@ static int csv_cells(struct report_data *d, FILE *out, struct pkb_error *err)
     return rc;
 }
 
-int report_csv(struct report_data *d, enum report_csv which, FILE *out, struct pkb_error *err)
+const char *const report_csv_tables[] = {"metrics",   "problems",    "cells",     "paper",         "models", "parts",
+                                         "estimates", "speedups",    "curves",    "scaling",       "new",    "families",
+                                         "outcomes",  "not_counted", "published", "change_models", "changes"};
+const int report_csv_table_count = (int)(sizeof(report_csv_tables) / sizeof(report_csv_tables[0]));
+
+int report_csv(struct report_data *d, const struct report_sheets *s, const char *table, FILE *out, struct pkb_error *err)
 {
-    switch (which) {
-    case REPORT_CSV_METRICS:
+    if (!table || strcmp(table, "metrics") == 0)
         return csv_metrics(d, out);
-    case REPORT_CSV_PROBLEMS:
+    if (strcmp(table, "problems") == 0)
         return csv_problems(d, out);
-    case REPORT_CSV_CELLS:
+    if (strcmp(table, "cells") == 0)
         return csv_cells(d, out, err);
-    }
-    return pkb_error_set(err, "unknown table");
+    const struct sheet *sheet = report_sheets_find(s, table);
+    if (!sheet)
+        return pkb_error_set(err, "this run has no table '%s' (%s)", table,
+                             strncmp(table, "change", 6) == 0 || strcmp(table, "published") == 0 ? "it needs --compare"
+                                                                                                 : "it would have no rows");
+    return sheet_print_csv(sheet, out, err);
 }

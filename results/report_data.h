@@ -100,8 +100,14 @@ char report_outcome_mark(enum outcome o);
 /* "45.1 us"; "-" for 0. */
 void report_format_ns(double ns, char *text, size_t size);
 
-int report_text(const struct report_data *d, FILE *out, bool colour, bool with_problems, struct pkb_error *err);
-int report_json(const struct report_data *d, FILE *out, struct pkb_error *err);
-int report_csv(struct report_data *d, enum report_csv which, FILE *out, struct pkb_error *err);
+/* Parts of the text report: its first lines, counts and estimates, outcomes and problems, what is not counted. */
+void report_text_head(const struct report_data *d, FILE *out, bool colour);
+int report_text_metrics(const struct report_data *d, FILE *out, bool colour, struct pkb_error *err);
+int report_text_problems(const struct report_data *d, FILE *out, bool colour, bool with_problems, struct pkb_error *err);
+void report_text_notes(const struct report_data *d, FILE *out, bool colour);
+
+struct report_sheets;
+int report_json(const struct report_data *d, const struct report_sheets *s, FILE *out, struct pkb_error *err);
+int report_csv(struct report_data *d, const struct report_sheets *s, const char *table, FILE *out, struct pkb_error *err);
 
 #endif

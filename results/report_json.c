@@ -2,7 +2,7 @@
 /* The report as one JSON object; docs/records.md describes its members. */
 #include <stdlib.h>
 
-#include "results/report_data.h"
+#include "results/report_sheets.h"
 #include "util/json.h"
 
 /* null for "not measured", "no task counts". */
@@ -118,12 +118,23 @@ static json_t *notes(const struct report_data *d)
     return list;
 }
 
-int report_json(const struct report_data *d, FILE *out, struct pkb_error *err)
+static json_t *tables(const struct report_sheets *s)
 {
-    json_t *value =
-        json_pack("{si, ss, ss, so, sf, si, so, ss, so, so, so}", "format", 1, "name", d->name, "run", d->run, "merge",
-                  merge_summary_json(&d->summary), "p", d->p, "k", d->k_max, "models", groups(d, &d->total), "by",
-                  report_by_name(d->by), "parts", groups(d, &d->parts), "problems", problems(d), "not_counted", notes(d));
+    json_t *value = json_object();
+    for (int i = 0; i < s->n && value; i++)
+        if (json_object_set_new(value, s->items[i]->name, sheet_json(s->items[i])) < 0) {
+            json_decref(value);
+            return NULL;
+        }
+    return value;
+}
+
+int report_json(const struct report_data *d, const struct report_sheets *s, FILE *out, struct pkb_error *err)
+{
+    json_t *value = json_pack("{si, ss, ss, so, sf, si, so, ss, so, so, so, so}", "format", 1, "name", d->name, "run", d->run,
+                              "merge", merge_summary_json(&d->summary), "p", d->p, "k", d->k_max, "models", groups(d, &d->total),
+                              "by", report_by_name(d->by), "parts", groups(d, &d->parts), "problems", problems(d), "not_counted",
+                              notes(d), "tables", tables(s));
     if (!value)
         return pkb_error_set(err, "the report cannot be encoded as JSON (out of memory, or a name is not UTF-8)");
     int rc = json_dumpf(value, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15));

@@ -358,8 +358,19 @@ static int problem_tables(const struct printer *p, struct pkb_error *err)
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------- */
 
-static void print_notes(const struct printer *p)
+static void prepare(struct printer *p, const struct report_data *d, FILE *out, bool colour)
 {
+    *p = (struct printer){.d = d, .out = out, .colour = colour, .tasks = report_tasks_are_problems(d) ? "problems" : "tasks"};
+    (void)snprintf(p->pass, sizeof(p->pass), "pass@k");
+    (void)snprintf(p->fast, sizeof(p->fast), "fast%g@k", d->p);
+    choose_ks(p);
+    labels_init(&p->labels, d);
+    drop_ks(p);
+}
+
+void report_text_notes(const struct report_data *d, FILE *out, bool colour)
+{
+    struct printer all = {.d = d, .out = out, .colour = colour}, *p = &all;
     char clean[LINE_WIDTH - 5];
     heading(p, "Not counted");
     if (p->d->n_notes == 0)
@@ -376,39 +387,35 @@ static void print_notes(const struct printer *p)
     }
 }
 
-static void print_title(const struct printer *p)
+void report_text_head(const struct report_data *d, FILE *out, bool colour)
 {
-    const struct report_data *d = p->d;
     const struct merge_summary *s = &d->summary;
     char name[64];
-    (void)fprintf(p->out, "%sRun %s%s: %lld of %lld cells have a result; %lld problems, %d model%s", p->colour ? "\033[1m" : "",
-                  table_clean(d->name[0] ? d->name : "(unnamed)", name, sizeof(name)), table_style_off(p->colour),
+    (void)fprintf(out, "%sRun %s%s: %lld of %lld cells have a result; %lld problems, %d model%s", colour ? "\033[1m" : "",
+                  table_clean(d->name[0] ? d->name : "(unnamed)", name, sizeof(name)), table_style_off(colour),
                   (long long)s->done, (long long)s->cells, (long long)d->n_problems_named, d->n_models,
                   d->n_models == 1 ? "" : "s");
     if (d->n_worlds == 1 && d->n_problems > 0)
-        (void)fprintf(p->out, ", %d rank%s", d->problems[0].world, d->problems[0].world == 1 ? "" : "s");
-    (void)fputc('\n', p->out);
+        (void)fprintf(out, ", %d rank%s", d->problems[0].world, d->problems[0].world == 1 ? "" : "s");
+    (void)fputc('\n', out);
     if (!report_tasks_are_problems(d))
-        (void)fprintf(p->out, "A task is a problem at one world size, dtype and shape: %zu tasks.\n", d->n_problems);
+        (void)fprintf(out, "A task is a problem at one world size, dtype and shape: %zu tasks.\n", d->n_problems);
 }
 
-int report_text(const struct report_data *d, FILE *out, bool colour, bool with_problems, struct pkb_error *err)
+int report_text_metrics(const struct report_data *d, FILE *out, bool colour, struct pkb_error *err)
 {
-    struct printer p = {.d = d, .out = out, .colour = colour, .tasks = report_tasks_are_problems(d) ? "problems" : "tasks"};
-    (void)snprintf(p.pass, sizeof(p.pass), "pass@k");
-    (void)snprintf(p.fast, sizeof(p.fast), "fast%g@k", d->p);
-    choose_ks(&p);
-    labels_init(&p.labels, d);
-    drop_ks(&p);
-    print_title(&p);
-    if (d->n_models > 0) {
-        if (metrics_tables(&p, err) < 0 || outcome_tables(&p, err) < 0)
-            return -1;
-        if (with_problems && problem_tables(&p, err) < 0)
-            return -1;
-        if (!with_problems)
-            (void)fprintf(out, "\n%zu lines of single problems are left out here; pkb report shows them.\n", d->n_problems);
-    }
-    print_notes(&p);
+    struct printer p;
+    prepare(&p, d, out, colour);
+    return metrics_tables(&p, err);
+}
+
+int report_text_problems(const struct report_data *d, FILE *out, bool colour, bool with_problems, struct pkb_error *err)
+{
+    struct printer p;
+    prepare(&p, d, out, colour);
+    if (outcome_tables(&p, err) < 0 || (with_problems && problem_tables(&p, err) < 0))
+        return -1;
+    if (!with_problems)
+        (void)fprintf(out, "\n%zu lines of single problems are left out here; pkb report shows them.\n", d->n_problems);
     return 0;
 }
