@@ -178,7 +178,7 @@ static void begin_macro(struct splitter *s)
         return;
     }
     w->macros = macros;
-    macros[w->n_macros] = (struct word_macro){name, size, false};
+    macros[w->n_macros] = (struct word_macro){.name = name, .size = size};
     s->macro = (int)w->n_macros++;
 }
 

@@ -54,9 +54,7 @@ static void skip_string(struct splitter *s)
             break;
         s->line += *s->p == '\n';
     }
-    const char *stop = s->p < s->end ? s->p : s->end; /* an escape may have led past the end */
-    take_string(s, start, (size_t)(stop - start), line);
-    s->p = stop;
+    take_string(s, start, (size_t)(s->p - start), line);
     if (s->p < s->end && *s->p == quote)
         s->p += triple ? 3 : 1;
 }

@@ -59,26 +59,84 @@ bool word_is_live(const struct words *w, const struct word *word)
     return word->macro < 0 || w->macros[word->macro].used;
 }
 
-static bool mark_once(struct words *w)
+static int compare_macros(const void *a, const void *b, void *arg)
 {
-    bool changed = false;
-    for (size_t i = 0; i < w->n; i++) {
-        const struct word *word = &w->items[i];
-        if (word->kind != WORD_NAME || !word_is_live(w, word))
-            continue;
-        for (size_t m = 0; m < w->n_macros; m++) {
-            struct word_macro *macro = &w->macros[m];
-            if (!macro->used && macro->size == word->size && memcmp(macro->name, word->text, word->size) == 0)
-                macro->used = changed = true;
-        }
-    }
-    return changed;
+    const struct word_macro *macros = arg;
+    const struct word_macro *x = &macros[*(const size_t *)a], *y = &macros[*(const size_t *)b];
+    int order = memcmp(x->name, y->name, x->size < y->size ? x->size : y->size);
+    return order != 0 ? order : (x->size > y->size) - (x->size < y->size);
 }
 
-void words_mark_used(struct words *w)
+/* Macros by name, and a list of those that were found used but not yet looked into. */
+struct marking {
+    struct words *w;
+    size_t *order, *open, n_open;
+};
+
+static int compare_word(const struct word *word, const struct word_macro *m)
 {
-    while (w->n_macros > 0 && mark_once(w))
-        continue;
+    int order = memcmp(word->text, m->name, word->size < m->size ? word->size : m->size);
+    return order != 0 ? order : (word->size > m->size) - (word->size < m->size);
+}
+
+/* Marks all macros of that name: there may be one for each branch of a conditional. */
+static void mark_name(struct marking *k, const struct word *word)
+{
+    size_t low = 0, high = k->w->n_macros;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_word(word, &k->w->macros[k->order[middle]]) > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < k->w->n_macros && compare_word(word, &k->w->macros[k->order[low]]) == 0; low++) {
+        struct word_macro *m = &k->w->macros[k->order[low]];
+        if (!m->used)
+            k->open[k->n_open++] = k->order[low];
+        m->used = true;
+    }
+}
+
+static void mark_range(struct marking *k, size_t first, size_t end, int macro)
+{
+    for (size_t i = first; i < end; i++)
+        if (k->w->items[i].kind == WORD_NAME && k->w->items[i].macro == macro)
+            mark_name(k, &k->w->items[i]);
+}
+
+/* Where each macro's words are: they follow each other. */
+static void find_bodies(struct words *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->items[i].macro < 0)
+            continue;
+        struct word_macro *m = &w->macros[w->items[i].macro];
+        m->first = m->end == 0 ? i : m->first;
+        m->end = i + 1;
+    }
+}
+
+int words_mark_used(struct words *w, struct pkb_error *err)
+{
+    if (w->n_macros == 0)
+        return 0;
+    struct marking k = {w, malloc(w->n_macros * sizeof(size_t)), malloc(w->n_macros * sizeof(size_t)), 0};
+    if (k.order && k.open) {
+        for (size_t i = 0; i < w->n_macros; i++)
+            k.order[i] = i;
+        qsort_r(k.order, w->n_macros, sizeof(*k.order), compare_macros, w->macros);
+        find_bodies(w);
+        mark_range(&k, 0, w->n, -1);
+        while (k.n_open > 0) {
+            size_t m = k.open[--k.n_open];
+            mark_range(&k, w->macros[m].first, w->macros[m].end, (int)m);
+        }
+    }
+    int rc = k.order && k.open ? 0 : pkb_error_set(err, "out of memory");
+    free(k.order);
+    free(k.open);
+    return rc;
 }
 
 /* ---- inline assembly ------------------------------------------------------------------------------------------------ */

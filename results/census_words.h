@@ -26,6 +26,7 @@ struct word_macro {
     const char *name;
     size_t size;
     bool used;
+    size_t first, end; /* words of its body */
 };
 
 struct words {
@@ -43,8 +44,8 @@ int words_of_c(const char *text, size_t size, struct words *w, struct pkb_error 
 int words_of_python(const char *text, size_t size, struct words *w, struct pkb_error *err);
 void words_clear(struct words *w);
 
-/* Marks the macros that are used outside of macros, or by used ones. */
-void words_mark_used(struct words *w);
+/* Marks the macros that are used outside of macros, or by used ones. 0, or -1 when memory runs out. */
+int words_mark_used(struct words *w, struct pkb_error *err);
 
 /* Whether the compiler sees a word: it is in no macro, or in one that is used. */
 bool word_is_live(const struct words *w, const struct word *word);

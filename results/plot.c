@@ -82,10 +82,8 @@ static double tick_step(const struct plot_axis *a)
 
 static void tick_label(const struct plot_axis *a, double value, char *text, size_t size)
 {
-    if (a->share)
-        (void)snprintf(text, size, "%.0f%%", 100 * value);
-    else
-        (void)snprintf(text, size, "%g", fabs(value) < 1e-9 ? 0 : value);
+    double near = fabs(value) < 1e-9 ? 0 : value; /* sums of steps miss 0 a little */
+    (void)snprintf(text, size, a->share ? "%.0f%%" : "%g", a->share ? 100 * near : near);
 }
 
 static void tick(const struct plot *p, FILE *out, bool is_x, double value)

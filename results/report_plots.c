@@ -202,6 +202,15 @@ static int family_map(const struct report_data *d, FILE *out, struct pkb_error *
     return rc;
 }
 
+/* Whether anything is timed at more than one world size. */
+static bool has_other_worlds(const struct sheet *s)
+{
+    for (size_t r = 1; s && r < sheet_rows(s); r++)
+        if (sheet_at(s, r, column_of(s, "time_ratio"))->known && sheet_at(s, r - 1, column_of(s, "time_ratio"))->known)
+            return true;
+    return false;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------------------------------------------ */
 
 int report_plots(const struct report_data *d, const struct report_sheets *s, FILE *out, struct pkb_error *err)
@@ -224,7 +233,7 @@ int report_plots(const struct report_data *d, const struct report_sheets *s, FIL
                            .description =
                                "One line for the reference and one per model; the numbers are in the table of scaling.",
                            .x = {.label = "ranks", .low = 1, .log2 = true},
-                           .y = {.label = "T/T(min)", .low = 0}};
+                           .y = {.label = "T / T(smallest)", .low = 0}};
     const struct sheet *curves = report_sheets_find(s, "curves"), *ranks = report_sheets_find(s, "scaling");
     if (over_k(d, false, out, err) < 0 || over_k(d, true, out, err) < 0)
         return -1;
@@ -234,5 +243,5 @@ int report_plots(const struct report_data *d, const struct report_sheets *s, FIL
         return -1;
     if (family_map(d, out, err) < 0 || outcome_bars(d, report_sheets_find(s, "outcomes"), out, err) < 0)
         return -1;
-    return lines_of(ranks, scaling, "world", "time_ratio", out, err);
+    return has_other_worlds(ranks) ? lines_of(ranks, scaling, "world", "time_ratio", out, err) : 0;
 }

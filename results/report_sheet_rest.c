@@ -141,17 +141,17 @@ struct sheet *report_sheet_curves(const struct report_data *d, const struct curv
 
 struct sheet *report_sheet_scaling(const struct report_data *d, const struct scaling *rows, size_t n)
 {
-    struct sheet *s =
-        sheet_create("scaling", "Scaling over world sizes",
-                     "T: time of the reference or of a model's fastest correct candidate; geometric means over the "
-                     "problems timed at the smallest and at this world size. Which efficiency says something depends "
-                     "on the problem: strong where the total work is fixed, weak where it grows with the ranks.");
+    struct sheet *s = sheet_create(
+        "scaling", "Scaling over world sizes",
+        "T: time of the reference, or of a model's fastest correct candidate. T/T(min): to the time at the smallest "
+        "world size, over the series (problem, dtype, shape) timed at both. Parallel efficiency: strong where the total "
+        "work is fixed, weak where it grows with the ranks.");
     sheet_column(s, "who", "who", SHEET_TEXT, SHEET_EVERYWHERE);
     sheet_column(s, "world", "ranks", SHEET_COUNT, SHEET_EVERYWHERE);
-    sheet_column(s, "series", "problems", SHEET_COUNT, SHEET_EVERYWHERE);
-    sheet_column(s, "time_ratio", "T / T(smallest)", SHEET_REAL, SHEET_EVERYWHERE);
-    sheet_column(s, "strong", "strong eff. %", SHEET_SHARE, SHEET_EVERYWHERE);
-    sheet_column(s, "weak", "weak eff. %", SHEET_SHARE, SHEET_EVERYWHERE);
+    sheet_column(s, "series", "series", SHEET_COUNT, SHEET_EVERYWHERE);
+    sheet_column(s, "time_ratio", "T/T(min)", SHEET_REAL, SHEET_EVERYWHERE);
+    sheet_column(s, "strong", "strong %", SHEET_SHARE, SHEET_EVERYWHERE);
+    sheet_column(s, "weak", "weak %", SHEET_SHARE, SHEET_EVERYWHERE);
     sheet_column(s, "speedup", "speedup", SHEET_SPEEDUP, SHEET_EVERYWHERE);
     interval_columns(s, "speedup_low", "speedup_high", SHEET_SPEEDUP);
     sheet_column(s, "speedup_tasks", "of", SHEET_COUNT, SHEET_EVERYWHERE);
