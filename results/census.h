@@ -48,6 +48,9 @@ int census_source(const char *text, size_t size, const char *kind, struct census
 /* Adds what a listing of machine code uses. */
 void census_sass(const char *text, size_t size, struct census *c);
 
+/* Notes a mechanism, unless there is evidence of it already. */
+void census_note(struct census *c, enum mechanism m, const char *word, size_t size, int line, bool sass);
+
 /* Whether a mechanism was found. */
 bool census_uses(const struct census *c, enum mechanism m);
 
