@@ -108,18 +108,80 @@ template <> __device__ __forceinline__ int64_t binary<int64_t>(int op, int64_t x
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------- */
 
-template <typename T> __global__ void unary_kernel(int op, struct cuda_array dst, struct cuda_array a, int64_t n)
+/* A thread has several elements under way: it loads all of them before it stores the first. They are a block's width apart, so that
+ * neighbours are loaded together. */
+#define BATCH 4
+
+template <typename F> __device__ __forceinline__ void for_batches(int64_t n, F batch)
 {
-    for (int64_t i = first_element(); i < n; i += element_step())
-        store<T>(dst, i, unary<T>(op, load<T>(a, i)));
+    for (int64_t i = (int64_t)blockIdx.x * (BATCH * KERNEL_THREADS) + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * (BATCH * KERNEL_THREADS))
+        batch(i);
+}
+
+template <typename T> __device__ __forceinline__ void load_batch(const struct cuda_array &a, int64_t i, int64_t n, T x[BATCH])
+{
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) {
+        int64_t at = i + k * KERNEL_THREADS;
+        x[k] = at < n ? load<T>(a, at) : (T)1;
+    }
 }
 
 template <typename T>
-__global__ void binary_scalar_kernel(int op, struct cuda_array dst, struct cuda_array a, T b, int64_t n)
+__device__ __forceinline__ void store_batch(const struct cuda_array &d, int64_t i, int64_t n, const T x[BATCH])
+{
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) {
+        int64_t at = i + k * KERNEL_THREADS;
+        if (at < n)
+            store<T>(d, at, x[k]);
+    }
+}
+
+template <typename T> __global__ void unary_kernel(int op, struct cuda_array dst, struct cuda_array a, int64_t n)
+{
+    for_batches(n, [&](int64_t i) {
+        T x[BATCH];
+        load_batch(a, i, n, x);
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            x[k] = unary<T>(op, x[k]);
+        store_batch(dst, i, n, x);
+    });
+}
+
+template <typename T> __global__ void binary_scalar_kernel(int op, struct cuda_array dst, struct cuda_array a, T b, int64_t n)
 {
     bool bad; /* the host has checked the divisor */
-    for (int64_t i = first_element(); i < n; i += element_step())
-        store<T>(dst, i, binary<T>(op, load<T>(a, i), b, &bad));
+    for_batches(n, [&](int64_t i) {
+        T x[BATCH];
+        load_batch(a, i, n, x);
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            x[k] = binary<T>(op, x[k], b, &bad);
+        store_batch(dst, i, n, x);
+    });
+}
+
+/* Operands of the destination's shape. */
+template <typename T>
+__global__ void binary_equal_kernel(int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b, int64_t n,
+                                    struct cuda_fault *fault)
+{
+    for_batches(n, [&](int64_t i) {
+        T x[BATCH], y[BATCH];
+        load_batch(a, i, n, x);
+        load_batch(b, i, n, y);
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            bool bad = false;
+            x[k] = binary<T>(op, x[k], y[k], &bad);
+            if (bad)
+                raise_fault(fault, FAULT_DIVISION, i + k * KERNEL_THREADS, 0, 0);
+        }
+        store_batch(dst, i, n, x);
+    });
 }
 
 template <typename T>
@@ -147,7 +209,7 @@ template <typename T> __global__ void fill_kernel(T *dst, T value, int64_t n)
 cudaError_t kernel_unary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, int64_t n,
                          cudaStream_t stream)
 {
-    unsigned grid = grid_for(n, KERNEL_THREADS);
+    unsigned grid = grid_for(n, BATCH * KERNEL_THREADS);
     FOR_ARITHMETIC(type, (unary_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, n)));
     return cudaGetLastError();
 }
@@ -155,7 +217,7 @@ cudaError_t kernel_unary(enum cuda_arithmetic type, int op, struct cuda_array ds
 cudaError_t kernel_binary_scalar(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, double b,
                                  int64_t n, cudaStream_t stream)
 {
-    unsigned grid = grid_for(n, KERNEL_THREADS);
+    unsigned grid = grid_for(n, BATCH * KERNEL_THREADS);
     FOR_ARITHMETIC(type, (binary_scalar_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, (T)b, n)));
     return cudaGetLastError();
 }
@@ -163,8 +225,12 @@ cudaError_t kernel_binary_scalar(enum cuda_arithmetic type, int op, struct cuda_
 cudaError_t kernel_binary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b,
                           const struct cuda_walk *walk, struct cuda_fault *fault, cudaStream_t stream)
 {
-    unsigned grid = grid_for(walk->n, KERNEL_THREADS);
-    FOR_ARITHMETIC(type, (binary_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, b, *walk, fault)));
+    bool equal = walk->ndim == 1 && walk->a[0] == 1 && walk->b[0] == 1;
+    unsigned grid = grid_for(walk->n, equal ? BATCH * KERNEL_THREADS : KERNEL_THREADS);
+    if (equal)
+        FOR_ARITHMETIC(type, (binary_equal_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, b, walk->n, fault)));
+    else
+        FOR_ARITHMETIC(type, (binary_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, b, *walk, fault)));
     return cudaGetLastError();
 }
 

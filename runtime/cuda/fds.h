@@ -25,9 +25,9 @@ struct fds {
 int fds_open(struct fds *f, struct pkb_error *err);
 void fds_close(struct fds *f);
 
-/* Sends `fd` (-1: none) to every rank with peer[rank] set, and gets one from each of them: fds[rank], -1 where it sent none. All
- * take part with the same serial number, which never comes twice. The caller closes what it gets, also after a failure (others are -1). 0, or -1
- * with the error set. */
+/* Sends `fd` (-1: none) to every rank with peer[rank] set, and gets one from each of them: fds[rank], -1 where it sent none. All take
+ * part with the same serial number, which never comes twice, and meet between two swaps. The caller closes what it gets, also
+ * after a failure. 0, or -1 with the error set. */
 struct fds_swap {
     const struct fds_address *all; /* world entries */
     const bool *peer;              /* world entries; false for this rank */

@@ -115,8 +115,7 @@ template <typename T> __device__ __forceinline__ T join_block(int op, T x, T *sh
 }
 
 /* inner is 1: a block per (o, s). */
-template <typename T>
-__global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
+template <typename T> __global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
 {
     __shared__ T shared[KERNEL_THREADS];
     for (int64_t job = blockIdx.x; job < r.outer * r.segments; job += gridDim.x) {
@@ -131,8 +130,7 @@ __global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, 
 }
 
 /* A block per (o, s) and TILE_COLUMNS neighbouring columns. */
-template <typename T>
-__global__ void reduce_columns(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
+template <typename T> __global__ void reduce_columns(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
 {
     __shared__ T shared[KERNEL_THREADS];
     int64_t tiles = (r.inner + TILE_COLUMNS - 1) / TILE_COLUMNS;

@@ -57,14 +57,13 @@ cudaError_t kernel_take_rows(void *dst, const void *table, int64_t rows, int64_t
     unsigned grid = grid_for(n, 1);
     uintptr_t low = (uintptr_t)dst | (uintptr_t)table | (uintptr_t)row;
     if (low % sizeof(int4) == 0)
-        take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((int4 *)dst, (const int4 *)table, rows,
-                                                               row / (int64_t)sizeof(int4), index, n, fault);
+        take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((int4 *)dst, (const int4 *)table, rows, row / (int64_t)sizeof(int4),
+                                                              index, n, fault);
     else if (low % sizeof(uint32_t) == 0)
         take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint32_t *)dst, (const uint32_t *)table, rows,
-                                                               row / (int64_t)sizeof(uint32_t), index, n, fault);
+                                                              row / (int64_t)sizeof(uint32_t), index, n, fault);
     else
-        take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint8_t *)dst, (const uint8_t *)table, rows, row, index, n,
-                                                               fault);
+        take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint8_t *)dst, (const uint8_t *)table, rows, row, index, n, fault);
     return cudaGetLastError();
 }
 

@@ -26,8 +26,8 @@ cudaError_t kernel_argsort(int64_t *order, struct cuda_array keys, int n, void *
 {
     int64_t *from = (int64_t *)scratch, *to = from + n, *position = to + n;
     size_t lists = 3 * (size_t)n * sizeof(int64_t), rest = 0;
-    cudaError_t rc = cub::DeviceRadixSort::SortPairs(NULL, rest, (const int64_t *)from, to, (const int64_t *)position, order, n, 0,
-                                                     64, stream);
+    cudaError_t rc = cub::DeviceRadixSort::SortPairs(NULL, rest, (const int64_t *)from, to, (const int64_t *)position, order, n,
+                                                     0, 64, stream);
     if (rc != cudaSuccess || !scratch) {
         *bytes = (lists + 255) / 256 * 256 + rest;
         return rc;

@@ -153,10 +153,15 @@ static int run_close(const struct rt_options *o, void *arg, struct pkb_error *er
     return 0;
 }
 
+void test_illegal(void)
+{
+    gpu_world("illegal address", 1, "nccl", run_illegal, NULL);
+}
+
 void test_failures(void)
 {
     gpu_world("failures", 1, "nccl", run_alone, NULL);
-    gpu_world("illegal address", 1, "nccl", run_illegal, NULL);
+    test_illegal();
     missing_peer();
     gpu_world("closing", 2, "staged", run_close, NULL);
 }

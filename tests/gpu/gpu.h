@@ -31,11 +31,12 @@ void gpu_compare(const char *what, int dtype, int64_t n, const void *a, const vo
 
 /* The groups of tests. */
 void test_operations(void);
-void test_kernels(void);
+void test_kernels(void); /* a part of the operations */
 void test_collectives(void);
 void test_nccl_alone(void);
 void test_symmetric(void);
 void test_failures(void);
+void test_illegal(void); /* a part of the failures */
 void test_references(void);
 
 #endif

@@ -84,6 +84,7 @@ void test_references(void)
     run_world(1, "nccl");
     run_world(2, "staged");
     run_world(4, "staged");
+    run_world(8, "staged");
     if (gpus > 1)
         run_world(gpus, "nccl");
 }

@@ -2,6 +2,7 @@
 /* Symmetric memory: stores to peers, loads from peers, and the barrier between them. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/gpu/gpu.h"
 #include "util/clock.h"
@@ -109,12 +110,39 @@ static int run_refused(const struct rt_options *o, void *arg, struct pkb_error *
     return rc;
 }
 
+/* A fabric works, or says that it does not; on all ranks alike. */
+static int run_fabric(const struct rt_options *o, void *arg, struct pkb_error *err)
+{
+    pkb_symm symm = {0};
+    struct pkb_error why = {""};
+    (void)arg;
+    if (setenv("PKB_SYMM", "fabric", 1))
+        return pkb_error_errno(err, "environment");
+    struct rt *rt = rt_open("cuda", o, err);
+    if (!rt)
+        return -1;
+    int rc = rt_symm_alloc(rt, 4096, &symm, &why);
+    gpu_check(rc == 0 || strstr(why.text, "PKB_SYMM=fabric does not work here"), "fabric: %s", why.text);
+    if (o->rank == 0)
+        printf("fabric handles: %s\n", rc ? why.text : "work");
+    if (rc == 0) {
+        rt_symm_barrier(rt);
+        rc = rt_sync(rt, err);
+    } else {
+        rc = 0;
+    }
+    rt_close(rt);
+    return rc;
+}
+
 void test_symmetric(void)
 {
     static struct wanted fd = {"fd"}, ipc = {"ipc"}, any = {""};
     gpu_world("symmetric memory (any)", 1, "staged", run_symm, &any);
     gpu_world("symmetric memory (fd)", 2, "staged", run_symm, &fd);
     gpu_world("symmetric memory (fd)", 4, "staged", run_symm, &fd);
+    gpu_world("symmetric memory (fd)", 8, "staged", run_symm, &fd);
     gpu_world("symmetric memory (ipc)", 2, "staged", run_symm, &ipc);
+    gpu_world("symmetric memory (fabric)", 2, "staged", run_fabric, NULL);
     gpu_world("symmetric memory (refused)", 2, "staged", run_refused, NULL);
 }

@@ -15,8 +15,9 @@ typedef int world_fn(struct rt *rt, void *arg, struct pkb_error *err);
 /* The same without a runtime: for tests that open it themselves, or need the exchange alone. */
 typedef int world_raw_fn(const struct rt_options *options, void *arg, struct pkb_error *err);
 
-/* Runs fn on `world` ranks of one node with the backend $PKB_TEST_BACKEND, or else "host". 0 when every rank returned 0 within `seconds`; else -1 with the
- * error of the lowest rank that died, else that failed ("rank 2: ..."). All children have ended when it returns. */
+/* Runs fn on `world` ranks of one node with the backend $PKB_TEST_BACKEND, or else "host". 0 when every rank returned 0 within
+ * `seconds`; else -1 with the error of the lowest rank that died, else that failed ("rank 2: ..."). All children have ended when it
+ * returns. */
 int world_run(int world, int seconds, world_fn *fn, void *arg, struct pkb_error *err);
 
 struct world_spec {
