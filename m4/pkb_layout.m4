@@ -23,7 +23,7 @@ AC_DEFUN([PKB_SUMMARY], [
     prefix        $prefix
     compiler      $CC $CFLAGS
     backends      $pkb_backends
-    launchers     local
+    launchers     $pkb_launchers
     hwloc         $have_hwloc
     unit tests    $have_cmocka
     sanitizers    $enable_sanitizers

@@ -101,7 +101,7 @@ static int spawn(const struct attempt *a, const char *log_dir, int out, int log,
     struct words command = WORDS_NONE;
     struct process_spec spec = {
         .stdin_fd = -1, .stdout_fd = out, .stderr_fd = log, .fds = {a->run->lock_fd}, .n_fds = world.hold};
-    int rc = a->launcher->add_words(&world, &command, err) < 0 || add_agent(a, &command, err) < 0 ? -1 : 0;
+    int rc = a->launcher->add_words(a->launcher, &world, &command, err) < 0 || add_agent(a, &command, err) < 0 ? -1 : 0;
     spec.argv = words_argv(&command);
     if (rc == 0)
         rc = process_spawn(&spec, p, err);
@@ -144,7 +144,10 @@ static int start(const struct attempt *a, const char *log_dir, struct reader *r,
 /* Passes the first signal on, forces at the second. */
 static void handle_stop(const struct attempt *a, struct process *p, int64_t *kill_at)
 {
-    if (!stop_asked(a->stop))
+    bool stopped = stop_asked(a->stop);
+    if (stop_take_drain(a->stop) && a->launcher->drains)
+        (void)kill(p->pid, SIGUSR1);
+    if (!stopped)
         return;
     if (*kill_at == 0) {
         display_say(a->display, "stopping; once more to force");

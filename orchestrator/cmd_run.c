@@ -5,16 +5,17 @@
 #include "orchestrator/command.h"
 #include "orchestrator/engine.h"
 #include "orchestrator/options.h"
+#include "orchestrator/slurm/launch.h"
+#include "orchestrator/slurm/options.h"
 
-enum { KEY_LAUNCHER = 0x100, KEY_RUN, KEY_CACHE, KEY_SHARD_SECONDS, KEY_JOBS };
+enum { KEY_RUN = 0x100, KEY_CACHE, KEY_SHARD_SECONDS, KEY_JOBS };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct engine_options *o = state->input;
     switch (key) {
-    case KEY_LAUNCHER:
-        if (strcmp(arg, "local") != 0)
-            argp_error(state, "--launcher: there is no launcher '%s' in this build; 'local' is", arg);
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = o;
         return 0;
     case KEY_RUN:
         o->run = arg;
@@ -53,10 +54,11 @@ static const struct argp_option options[] = {
     {"build-cache", KEY_CACHE, "DIR", 0, "Compiled candidates, shared between runs (default: in the run directory)", 0},
     {"build-jobs", KEY_JOBS, "N", 0, "Compilers at a time (default: one per processor, at least 2)", 0},
     {"shard-seconds", KEY_SHARD_SECONDS, "S", 0, "Work per shard, roughly (default: 600)", 0},
-    {"launcher", KEY_LAUNCHER, "NAME", 0, "How agents are started: local (default)", 0},
     {"quiet", 'q', NULL, 0, "No progress", 0},
     {"json", 'j', NULL, 0, "Print a summary as JSON instead of tables", 0},
     {0}};
+
+static const struct argp_child children[] = {{&launcher_argp, 0, NULL, 0}, {0}};
 
 static const struct argp argp = {
     options,
@@ -64,18 +66,33 @@ static const struct argp argp = {
     "SWEEP.lua",
     "Runs a sweep: plans it, builds its candidates, evaluates every cell and prints the tables. What is finished stays: "
     "after Ctrl-C, a crash or a power cut, 'pkb resume RUN' does the rest.\v" PKB_EXIT_DOC,
-    NULL,
+    children,
     NULL,
     NULL};
 
 int cmd_run(int argc, char **argv)
 {
-    static const struct engine_stage stages[] = {
+    static const struct engine_stage local[] = {
         {"load", engine_load},         {"plan", engine_plan},   {"create", engine_create},
         {"lock", engine_lock},         {"read", engine_read},   {"build", engine_build},
         {"evaluate", engine_evaluate}, {"merge", engine_merge}, {NULL, NULL},
     };
+    static const struct engine_stage slurm[] = {
+        {"load", engine_load},
+        {"plan", engine_plan},
+        {"prepare", engine_slurm_prepare},
+        {"create", engine_create},
+        {"lock", engine_lock},
+        {"read", engine_read},
+        {"build", engine_build},
+        {"submit", engine_slurm_submit},
+        {"wait", engine_slurm_wait},
+        {"merge", engine_slurm_merge},
+        {NULL, NULL},
+    };
     struct engine_options o = {.argc = argc, .argv = argv};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    return engine_command(&o, stages);
+    int code = engine_command(&o, o.launcher && strcmp(o.launcher, "slurm") == 0 ? slurm : local);
+    words_clear(&o.slurm);
+    return code;
 }

@@ -9,6 +9,7 @@
 #include "orchestrator/exit.h"
 #include "util/error.h"
 
+int cmd_cancel(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/slurm/launch.h"
 
 void engine_init(struct engine *e, const struct engine_options *o)
 {
@@ -17,6 +18,7 @@ void engine_destroy(struct engine *e)
     display_end(&e->display);
     builds_destroy(e->builds);
     progress_destroy(e->progress);
+    slurm_launch_destroy(e->slurm);
     rundir_destroy(e->run);
     plan_destroy(e->plan);
     sweep_destroy(e->sweep);
@@ -41,7 +43,7 @@ int engine_go(struct engine *e, const struct engine_stage *stages)
         }
     }
     bool all = e->progress && e->progress->final == e->plan->n_cells;
-    e->code = all ? PKB_EXIT_OK : PKB_EXIT_INCOMPLETE;
+    e->code = all || e->submitted ? PKB_EXIT_OK : PKB_EXIT_INCOMPLETE;
     return e->code;
 }
 
@@ -64,6 +66,8 @@ void engine_conclude(struct engine *e)
         return;
     unsigned long long n = e->plan->n_cells, missing = n - e->progress->final;
     tell_unavailable(e);
+    if (e->submitted && e->code == PKB_EXIT_OK)
+        return;
     if (e->code == PKB_EXIT_INTERRUPTED)
         display_warn(&e->display, "interrupted: %llu of %llu cells have results; 'pkb resume %s' does the rest", n - missing, n,
                      e->run->path);

@@ -24,6 +24,10 @@ struct engine_options {
     double shard_seconds;    /* 0: the default */
     int build_jobs;          /* 0: as many as there are processors, 2 at least */
     bool force_build;        /* resume: with another build than the run was made by */
+    const char *launcher;    /* "slurm"; else worlds on this machine */
+    const char *site;        /* slurm: the site file */
+    struct words slurm;      /* slurm: KEY=VALUE settings */
+    bool wait;               /* slurm: until the jobs are over */
     bool quiet, json;
     int argc; /* for run.json */
     char **argv;
@@ -37,6 +41,8 @@ struct engine {
     struct rundir *run;
     struct progress *progress;
     struct builds *builds;
+    struct slurm_launch *slurm; /* orchestrator/slurm/launch.h; NULL: not used */
+    bool submitted;             /* jobs do the rest */
     struct display display;
     struct stop stop;
     size_t shards_left; /* given up */
@@ -56,6 +62,9 @@ engine_stage_fn engine_read;     /* what has a result already */
 engine_stage_fn engine_build;    /* candidates */
 engine_stage_fn engine_evaluate; /* shards, one after the other */
 engine_stage_fn engine_merge;    /* RUN/results.db */
+
+/* Cells of a shard that can be run and have no final result. */
+uint64_t engine_open_cells(const struct engine *e, const struct plan_shard *s);
 
 /* Attempts at one shard until all that can be run has a result, or attempts bring none. Sets *hopeless when other shards would fare
  * no better. */

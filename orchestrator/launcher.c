@@ -5,8 +5,9 @@
 
 #include "util/paths.h"
 
-static int add_local(const struct launcher_world *w, struct words *command, struct pkb_error *err)
+static int add_local(const struct launcher *l, const struct launcher_world *w, struct words *command, struct pkb_error *err)
 {
+    (void)l;
     char *program = pkb_path(PKB_PATH_LIBEXEC, "pkb-launch-local", err);
     int rc = program ? words_add(command, err, "%s", program) : -1;
     free(program);
@@ -17,4 +18,4 @@ static int add_local(const struct launcher_world *w, struct words *command, stru
     return words_add(command, err, "--");
 }
 
-const struct launcher launcher_local = {"local", add_local};
+const struct launcher launcher_local = {.name = "local", .add_words = add_local};

@@ -18,10 +18,11 @@ struct launcher_world {
 struct launcher {
     const char *name;
     /* Appends the command; program and arguments of the ranks follow it. */
-    int (*add_words)(const struct launcher_world *w, struct words *command, struct pkb_error *err);
+    int (*add_words)(const struct launcher *l, const struct launcher_world *w, struct words *command, struct pkb_error *err);
+    const void *data; /* the launcher's own */
+    bool drains;      /* passes SIGUSR1 on too */
 };
 
 extern const struct launcher launcher_local; /* pkb-launch-local: on this machine */
-extern const struct launcher launcher_srun;  /* srun: on the nodes of the Slurm job that this process belongs to */
 
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "node_agent/agent.h"
 #include "orchestrator/attempt.h"
 #include "orchestrator/engine.h"
 #include "results/merge.h"
@@ -57,7 +58,7 @@ int engine_create(struct engine *e, struct pkb_error *err)
     char *made = e->o->run ? NULL : default_path(e->sweep->name, err);
     struct rundir_options o = {.path = e->o->run ? e->o->run : made,
                                .build_cache = e->o->build_cache,
-                               .launcher = "local",
+                               .launcher = e->o->launcher ? e->o->launcher : "local",
                                .argc = e->o->argc,
                                .argv = e->o->argv};
     if (o.path)
@@ -133,8 +134,7 @@ int engine_build(struct engine *e, struct pkb_error *err)
 
 /* ---- evaluation ------------------------------------------------------------------------------------------------------- */
 
-/* Cells of a shard that can be run and have no final result. */
-static uint64_t open_cells(const struct engine *e, const struct plan_shard *s)
+uint64_t engine_open_cells(const struct engine *e, const struct plan_shard *s)
 {
     uint64_t n = 0;
     for (uint64_t i = s->first; i < s->first + s->count; i++) {
@@ -145,19 +145,21 @@ static uint64_t open_cells(const struct engine *e, const struct plan_shard *s)
     return n;
 }
 
-enum trial { TRIAL_PROGRESS, TRIAL_IDLE, TRIAL_HOPELESS };
+enum trial { TRIAL_PROGRESS, TRIAL_IDLE, TRIAL_HOPELESS, TRIAL_OVER };
 
 /* One attempt: whether it brought a result. */
 static int try_shard(struct engine *e, const struct plan_shard *s, enum trial *trial, struct pkb_error *err)
 {
     struct attempt a = {e->launcher, e->run, s, 0, e->progress, &e->stop, &e->display};
     struct attempt_result result;
-    uint64_t before = open_cells(e, s);
+    uint64_t before = engine_open_cells(e, s);
     if (attempt_claim(e->run->path, s->id, &a.number, err) < 0)
         return -1;
     if (attempt_run(&a, &result, err) < 0)
         return pkb_error_prefix(err, "shard %d", s->id);
-    *trial = open_cells(e, s) < before ? TRIAL_PROGRESS : result.hopeless ? TRIAL_HOPELESS : TRIAL_IDLE;
+    *trial = engine_open_cells(e, s) < before ? TRIAL_PROGRESS : result.hopeless ? TRIAL_HOPELESS : TRIAL_IDLE;
+    if (result.code == AGENT_EXIT_FENCED || result.code == AGENT_EXIT_DRAINED)
+        *trial = TRIAL_OVER; /* somebody else has the shard, or it is to be left */
     if (result.code != 0 && !result.stopped)
         display_warn(&e->display, "shard %d, attempt %d: %s (logs: %s/logs/shard-%06d.%03d)", s->id, a.number, result.text,
                      e->run->path, s->id, a.number);
@@ -167,19 +169,21 @@ static int try_shard(struct engine *e, const struct plan_shard *s, enum trial *t
 int engine_shard(struct engine *e, const struct plan_shard *s, bool *hopeless, struct pkb_error *err)
 {
     int idle = 0;
-    while (open_cells(e, s) > 0 && idle < ENGINE_MAX_IDLE && !*hopeless) {
+    while (engine_open_cells(e, s) > 0 && idle < ENGINE_MAX_IDLE && !*hopeless) {
         enum trial trial;
         if (try_shard(e, s, &trial, err) < 0)
             return -1;
         if (stop_asked(&e->stop))
             return 0;
+        if (trial == TRIAL_OVER || e->stop.drain)
+            break;
         idle = trial == TRIAL_PROGRESS ? 0 : idle + 1;
         *hopeless = trial == TRIAL_HOPELESS;
     }
-    if (open_cells(e, s) == 0)
+    if (engine_open_cells(e, s) == 0)
         return 0;
     e->shards_left++;
-    if (!*hopeless)
+    if (!*hopeless && idle >= ENGINE_MAX_IDLE)
         display_warn(&e->display, "shard %d is left: %d attempts in a row brought no result%s%s", s->id, idle,
                      e->progress->trouble[0] ? "; the last trouble: " : "", e->progress->trouble);
     return 0;

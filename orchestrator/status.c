@@ -11,11 +11,14 @@
 
 #include "orchestrator/command.h"
 #include "orchestrator/display.h"
+#include "orchestrator/slurm/launch.h"
 #include "util/file.h"
 #include "util/json.h"
 
 void status_clear(struct status *s)
 {
+    slurm_queue_clear(&s->queue);
+    json_decref(s->jobs);
     progress_destroy(s->progress);
     plan_destroy(s->plan);
     rundir_destroy(s->run);
@@ -70,6 +73,20 @@ static void estimate(struct status *s)
     s->eta_seconds = (double)(s->plan->n_cells - s->progress->final) / s->rate;
 }
 
+/* What cannot be asked is told, and is no failure: the records say how far the run is. */
+static void read_jobs(struct status *s)
+{
+    struct pkb_error err = {""};
+    if (!slurm_launch_is_run(s->run->path))
+        return;
+    s->jobs = slurm_jobs_read(s->run->path, &err);
+    const struct slurm_api *api = s->jobs && slurm_jobs_count(s->jobs) > 0 ? slurm_api_load(&err) : NULL;
+    if (api && slurm_queue_read(api, s->jobs, &s->queue, NULL, 0, &err) == 0)
+        s->driven = s->driven || s->queue.active > 0;
+    else
+        (void)snprintf(s->slurm_trouble, sizeof(s->slurm_trouble), "%.250s", err.text);
+}
+
 int status_read(struct status *s, const char *run, struct pkb_error *err)
 {
     *s = (struct status){.eta_seconds = -1};
@@ -85,6 +102,7 @@ int status_read(struct status *s, const char *run, struct pkb_error *err)
         (void)snprintf(s->progress->since, sizeof(s->progress->since), "%.23s", since + 1);
     if (progress_read(s->progress, s->run->path, err) < 0)
         return PKB_EXIT_SYSTEM;
+    read_jobs(s);
     s->idle_seconds = idle_seconds(s->run->path);
     estimate(s);
     return PKB_EXIT_OK;
@@ -118,15 +136,36 @@ static void print_shards(const struct status *s)
     }
 }
 
+static void print_jobs(const struct status *s)
+{
+    char line[512];
+    size_t over = 0;
+    for (size_t i = 0; i < s->queue.n; i++) {
+        const struct slurm_queue_job *j = &s->queue.list[i];
+        over += j->pending + j->running == 0;
+        if (j->pending + j->running == 0)
+            continue;
+        slurm_queue_describe(j, line, sizeof(line));
+        printf("slurm      %s\n", line);
+    }
+    if (over > 0)
+        printf("slurm      %zu job%s over\n", over, over == 1 ? " is" : "s are");
+    if (s->slurm_trouble[0])
+        printf("slurm      the state of the jobs is not known: %s\n", s->slurm_trouble);
+}
+
 static void print_driver(const struct status *s)
 {
     char host[100] = "?", since[32] = "?", idle[32], eta[32];
     long pid = 0;
     int n = sscanf(s->driver, "%99s %ld %31s", host, &pid, since);
-    if (s->driven && n == 3)
+    if (s->queue.active > 0)
+        printf("running    yes, by jobs\n");
+    else if (s->driven && n == 3)
         printf("running    process %ld on %s, since %s\n", pid, host, since);
     else
         printf("running    %s\n", s->driven ? "yes" : "no");
+    print_jobs(s);
     if (s->idle_seconds >= 0) {
         display_duration(s->idle_seconds, idle, sizeof(idle));
         printf("activity   %s ago\n", idle);
@@ -176,12 +215,13 @@ static json_t *known(double value, bool is_known)
 
 int status_print_json(const struct status *s, struct pkb_error *err)
 {
-    json_t *v = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:I, s:I}", "run", s->run->path, "name",
-                          s->run->name, "created", s->run->created, "cells", (json_int_t)s->plan->n_cells, "done",
+    json_t *v = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:s}", "run", s->run->path,
+                          "name", s->run->name, "created", s->run->created, "cells", (json_int_t)s->plan->n_cells, "done",
                           (json_int_t)s->progress->final, "outcomes", progress_outcomes(s->progress), "shards", encode_shards(s),
                           "running", s->driven, "driver", s->driver, "idle_seconds", known(s->idle_seconds, s->idle_seconds >= 0),
                           "rate", known(s->rate, s->rate > 0), "eta_seconds", known(s->eta_seconds, s->eta_seconds >= 0),
-                          "bad_lines", (json_int_t)s->progress->bad_lines, "foreign", (json_int_t)s->progress->foreign);
+                          "bad_lines", (json_int_t)s->progress->bad_lines, "foreign", (json_int_t)s->progress->foreign, "jobs",
+                          slurm_queue_json(&s->queue), "slurm_trouble", s->slurm_trouble);
     if (!v)
         return pkb_error_set(err, "out of memory");
     int rc = command_print_json(v, 1, err);

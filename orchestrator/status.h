@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a run, from its directory alone. */
+/* The state of a run, from its directory and, where jobs were submitted for it, from Slurm. */
 #ifndef PKB_ORCHESTRATOR_STATUS_H
 #define PKB_ORCHESTRATOR_STATUS_H
 
@@ -7,6 +7,7 @@
 
 #include "orchestrator/progress.h"
 #include "orchestrator/rundir.h"
+#include "orchestrator/slurm/queue.h"
 
 struct status {
     struct rundir *run;
@@ -14,9 +15,12 @@ struct status {
     struct progress *progress;
     bool driven;         /* somebody drives it now */
     char driver[192];    /* "HOST PID UTC" of the last driver, "" for none */
-    double idle_seconds; /* since anything was written under records/ or logs/; -1: nothing was */
-    double rate;         /* results per second since the driver began; 0: unknown */
-    double eta_seconds;  /* -1: unknown */
+    struct json_t *jobs; /* RUN/jobs.json, NULL: none */
+    struct slurm_queue queue;
+    char slurm_trouble[256]; /* why the jobs' states are not known, "" */
+    double idle_seconds;     /* since anything was written under records/ or logs/; -1: nothing was */
+    double rate;             /* results per second since the driver began; 0: unknown */
+    double eta_seconds;      /* -1: unknown */
 };
 
 /* 0, or a code of exit.h with the error set. status_clear afterwards in any case. */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options that run and resume share: the launcher and what it needs. */
+#ifndef PKB_ORCHESTRATOR_SLURM_OPTIONS_H
+#define PKB_ORCHESTRATOR_SLURM_OPTIONS_H
+
+#include <argp.h>
+
+#include "orchestrator/engine.h"
+
+/* A child of argp; its input is a struct engine_options. */
+extern const struct argp launcher_argp;
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plugins/launcher_slurm.so: slurm/api.h on libslurm. */
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "orchestrator/slurm/api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Exported, but not in the header; not in every version. */
+extern char *slurm_job_reason_string(uint32_t reason) __attribute__((weak));
+
+static void start(void)
+{
+    static bool started;
+    if (!started)
+        slurm_init(NULL);
+    started = true;
+}
+
+static int failed(struct pkb_error *err, const char *what)
+{
+    return pkb_error_set(err, "Slurm: %s: %s", what, slurm_strerror(slurm_get_errno()));
+}
+
+/* ---- limits ---------------------------------------------------------------------------------------------------------- */
+
+static int limits(struct slurm_limits *l, struct pkb_error *err)
+{
+    slurm_conf_t *conf = NULL;
+    start();
+    if (slurm_load_ctl_conf((time_t)0, &conf) != SLURM_SUCCESS)
+        return failed(err, "cannot reach slurmctld");
+    l->max_array = conf->max_array_sz;
+    slurm_free_ctl_conf(conf);
+    return 0;
+}
+
+/* ---- submitting ------------------------------------------------------------------------------------------------------ */
+
+static char *text(const char *borrowed)
+{
+    return (char *)(uintptr_t)borrowed; /* libslurm only packs it */
+}
+
+static void fill_place(job_desc_msg_t *d, const struct slurm_job *j)
+{
+    d->partition = text(j->partition);
+    d->account = text(j->account);
+    d->qos = text(j->qos);
+    d->features = text(j->constraint);
+    d->reservation = text(j->reservation);
+    d->exc_nodes = text(j->exclude);
+    d->min_nodes = d->max_nodes = (uint32_t)j->nodes;
+    d->num_tasks = (uint32_t)j->ranks;
+    d->ntasks_per_node = (uint16_t)j->ranks_per_node;
+    if (j->cpus_per_rank > 0) {
+        d->cpus_per_task = (uint16_t)j->cpus_per_rank;
+        d->min_cpus = (uint32_t)(j->cpus_per_rank * j->ranks);
+    } else {
+        d->min_cpus = (uint32_t)j->ranks;
+    }
+    if (j->memory_mb > 0)
+        d->pn_min_memory = (uint64_t)j->memory_mb;
+    if (j->exclusive)
+        d->shared = JOB_SHARED_NONE;
+}
+
+static void fill_life(job_desc_msg_t *d, const struct slurm_job *j)
+{
+    d->array_inx = text(j->array);
+    d->dependency = text(j->dependency);
+    d->requeue = j->requeue;
+    d->open_mode = OPEN_MODE_APPEND;
+    if (j->minutes > 0)
+        d->time_limit = (uint32_t)j->minutes;
+    if (j->signal_seconds > 0) {
+        d->warn_signal = SIGUSR1;
+        d->warn_time = (uint16_t)j->signal_seconds;
+        d->warn_flags = KILL_JOB_BATCH;
+    }
+}
+
+static void fill(job_desc_msg_t *d, const struct slurm_job *j, char *gpus, size_t size)
+{
+    slurm_init_job_desc_msg(d);
+    d->name = text(j->name);
+    d->comment = text(j->comment);
+    d->script = text(j->script);
+    d->work_dir = text(j->work_dir);
+    d->std_out = text(j->output);
+    d->user_id = geteuid();
+    d->group_id = getegid();
+    if (j->gpu) {
+        (void)snprintf(gpus, size, "gres:%s:%d", j->gpu, j->ranks_per_node);
+        d->tres_per_node = gpus;
+    }
+    d->environment = (char **)(uintptr_t)j->env;
+    d->env_size = 0;
+    while (j->env[d->env_size])
+        d->env_size++;
+    fill_place(d, j);
+    fill_life(d, j);
+}
+
+static int submit(const struct slurm_job *j, uint32_t *id, struct pkb_error *err)
+{
+    job_desc_msg_t d;
+    submit_response_msg_t *answer = NULL;
+    char gpus[256];
+    start();
+    fill(&d, j, gpus, sizeof(gpus));
+    if (slurm_submit_batch_job(&d, &answer) != SLURM_SUCCESS) {
+        failed(err, "the job was refused");
+        return pkb_error_prefix(err, "%s", j->name);
+    }
+    *id = answer->job_id;
+    slurm_free_submit_response_response_msg(answer);
+    return 0;
+}
+
+/* ---- states ---------------------------------------------------------------------------------------------------------- */
+
+static const char *state_name(uint32_t state)
+{
+    static const char *const names[] = {
+        [JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
+        [JOB_COMPLETE] = "COMPLETED",  [JOB_CANCELLED] = "CANCELLED", [JOB_FAILED] = "FAILED",
+        [JOB_TIMEOUT] = "TIMEOUT",     [JOB_NODE_FAIL] = "NODE_FAIL", [JOB_PREEMPTED] = "PREEMPTED",
+        [JOB_BOOT_FAIL] = "BOOT_FAIL", [JOB_DEADLINE] = "DEADLINE",   [JOB_OOM] = "OUT_OF_MEMORY",
+    };
+    uint32_t base = state & JOB_STATE_BASE;
+    if (state & JOB_COMPLETING)
+        return "COMPLETING";
+    return base < sizeof(names) / sizeof(names[0]) ? names[base] : "UNKNOWN";
+}
+
+static const char *reason_text(const slurm_job_info_t *job)
+{
+    if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING || job->state_reason == WAIT_NO_REASON)
+        return "";
+    return slurm_job_reason_string ? slurm_job_reason_string(job->state_reason) : "";
+}
+
+static void visit_job(const slurm_job_info_t *job, slurm_visit_fn *visit, void *arg)
+{
+    char index[16] = "";
+    uint32_t base = job->job_state & JOB_STATE_BASE;
+    if (job->array_task_id != NO_VAL)
+        (void)snprintf(index, sizeof(index), "%u", job->array_task_id);
+    struct slurm_state s = {
+        .job = job->array_job_id ? job->array_job_id : job->job_id,
+        .elements = job->array_task_str ? job->array_task_str : index,
+        .state = state_name(job->job_state),
+        .pending = base == JOB_PENDING,
+        .active = base < JOB_COMPLETE || (job->job_state & (JOB_COMPLETING | JOB_REQUEUE)) != 0,
+        .reason = reason_text(job),
+        .restarts = (int)job->restart_cnt,
+        .nodes = job->nodes ? job->nodes : "",
+    };
+    visit(arg, &s);
+}
+
+static int states(uint32_t id, slurm_visit_fn *visit, void *arg, struct pkb_error *err)
+{
+    job_info_msg_t *info = NULL;
+    start();
+    (void)setenv("SLURM_BITSTR_LEN", "0", 0); /* else lists of elements are cut */
+    if (slurm_load_job(&info, id, SHOW_ALL) != SLURM_SUCCESS) {
+        if (slurm_get_errno() == ESLURM_INVALID_JOB_ID)
+            return 0;
+        (void)failed(err, "cannot ask slurmctld");
+        return pkb_error_prefix(err, "job %u", id);
+    }
+    for (uint32_t i = 0; i < info->record_count; i++)
+        visit_job(&info->job_array[i], visit, arg);
+    slurm_free_job_info_msg(info);
+    return 0;
+}
+
+static int cancel(const char *job, struct pkb_error *err)
+{
+    start();
+    if (slurm_kill_job2(job, SIGKILL, 0, NULL) == SLURM_SUCCESS)
+        return 0;
+    int code = slurm_get_errno();
+    if (code == ESLURM_ALREADY_DONE || code == ESLURM_INVALID_JOB_ID)
+        return 0;
+    (void)failed(err, "cannot cancel");
+    return pkb_error_prefix(err, "job %s", job);
+}
+
+extern const struct slurm_api pkb_slurm_api;
+EXPORT const struct slurm_api pkb_slurm_api = {
+    .version = SLURM_API_VERSION,
+    .library = "libslurm",
+    .limits = limits,
+    .submit = submit,
+    .states = states,
+    .cancel = cancel,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "orchestrator/slurm/jobs.h"
+#include "orchestrator/slurm/launch.h"
+#include "util/file.h"
+#include "util/json.h"
+
+static char *settings_path(const char *run, struct pkb_error *err)
+{
+    return pkb_format(err, "%s/slurm.json", run);
+}
+
+bool slurm_launch_is_run(const char *run)
+{
+    char *path = settings_path(run, NULL);
+    bool there = path && pkb_file_exists(path);
+    free(path);
+    return there;
+}
+
+void slurm_launch_destroy(struct slurm_launch *l)
+{
+    if (!l)
+        return;
+    slurm_settings_clear(&l->settings);
+    json_decref(l->given);
+    json_decref(l->jobs);
+    free(l);
+}
+
+/* What the sweep says, or what an earlier submission of the run used. */
+static int add_first(struct engine *e, json_t *given, struct pkb_error *err)
+{
+    struct slurm_settings check = {0};
+    if (e->sweep) {
+        int rc = !e->sweep->slurm || slurm_settings_decode(e->sweep->slurm, &check, err) == 0 ? 0 : -1;
+        slurm_settings_clear(&check);
+        if (rc < 0)
+            return pkb_error_prefix(err, "sweep %s", e->o->sweep);
+        return e->sweep->slurm ? slurm_settings_add(given, e->sweep->slurm, err) : 0;
+    }
+    if (!slurm_launch_is_run(e->run->path))
+        return 0;
+    char *path = settings_path(e->run->path, err);
+    json_t *earlier = path ? pkb_json_read(path, err) : NULL;
+    int rc = earlier ? slurm_settings_add(given, earlier, err) : -1;
+    json_decref(earlier);
+    free(path);
+    return rc;
+}
+
+static int gather(struct engine *e, json_t *given, struct pkb_error *err)
+{
+    bool first = e->sweep || !slurm_launch_is_run(e->run->path);
+    if (add_first(e, given, err) < 0)
+        return -1;
+    if ((first || e->o->site) && slurm_settings_add_site(given, e->o->site, err) < 0)
+        return -1;
+    for (size_t i = 0; i < e->o->slurm.n; i++)
+        if (slurm_settings_add_text(given, e->o->slurm.list[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+int engine_slurm_prepare(struct engine *e, struct pkb_error *err)
+{
+    struct slurm_launch *l = calloc(1, sizeof(*l));
+    e->code = PKB_EXIT_USAGE;
+    e->slurm = l;
+    if (!l)
+        return pkb_error_set(err, "out of memory");
+    l->given = json_object();
+    if (gather(e, l->given, err) < 0 || slurm_settings_decode(l->given, &l->settings, err) < 0)
+        return -1;
+    e->code = PKB_EXIT_SYSTEM;
+    l->api = slurm_api_load(err);
+    return l->api ? l->api->limits(&l->limits, err) : -1;
+}

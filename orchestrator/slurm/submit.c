@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "orchestrator/slurm/arrays.h"
+#include "orchestrator/slurm/jobs.h"
+#include "orchestrator/slurm/launch.h"
+#include "orchestrator/slurm/queue.h"
+#include "orchestrator/slurm/script.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/paths.h"
+
+#define SLACK_MINUTES 15 /* of a task, beside its work: builds, start and end of worlds */
+#define SLACK_FACTOR 3   /* estimates of work are rough */
+
+struct submission {
+    struct engine *e;
+    struct slurm_launch *l;
+    bool *busy;       /* per shard: in the queue already */
+    struct words env; /* of the jobs */
+    char *after;      /* "afterany:17:18" */
+    size_t arrays, shards, cells;
+};
+
+/* ---- what jobs get to see of the environment -------------------------------------------------------------------------- */
+
+static bool wanted(const char *variable)
+{
+    static const char *const list[] = {"PATH=",       "HOME=",   "USER=",  "LOGNAME=", "SHELL=", "LANG=", "LD_LIBRARY_PATH=",
+                                       "MODULEPATH=", "TMPDIR=", "CPATH=", "CC=",      "PKB_",   "UCX_",  "NCCL_",
+                                       "CUDA_HOME="};
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+        if (strncmp(variable, list[i], strlen(list[i])) == 0)
+            return true;
+    return false;
+}
+
+static int make_env(struct words *env, struct pkb_error *err)
+{
+    extern char **environ;
+    if (words_add(env, err, "PKB_JOB=1") < 0)
+        return -1;
+    for (size_t i = 0; environ[i]; i++)
+        if (wanted(environ[i]) && words_add(env, err, "%s", environ[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- one job ---------------------------------------------------------------------------------------------------------- */
+
+/* A path as Slurm's file name patterns take it. */
+static char *output_pattern(const char *run, const char *name, struct pkb_error *err)
+{
+    char *text = malloc(2 * strlen(run) + strlen(name) + 16), *to = text;
+    if (!text) {
+        pkb_error_set(err, "out of memory");
+        return NULL;
+    }
+    for (const char *p = run; *p; p++) {
+        *to++ = *p;
+        if (*p == '%')
+            *to++ = '%';
+    }
+    (void)sprintf(to, "/logs/%s", name);
+    return text;
+}
+
+/* Writes the script of a job into the run, submits it and notes its number. */
+static int submit(struct submission *s, struct slurm_job *job, const char *title, const struct words *command,
+                  struct slurm_jobs_entry *entry, struct pkb_error *err)
+{
+    const struct slurm_settings *set = &s->l->settings;
+    const char *run = s->e->run->path;
+    char *file = pkb_format(err, "jobs/%03zu-%s.sh", slurm_jobs_count(s->l->jobs), entry->merge ? "merge" : "evaluate");
+    char *path = file ? pkb_format(err, "%s/%s", run, file) : NULL;
+    char *output = output_pattern(run, entry->merge ? "slurm-%j.log" : "slurm-%A_%a.log", err);
+    int rc = -1;
+    job->output = output;
+    job->work_dir = run;
+    job->env = words_argv(&s->env);
+    char *script = path && output ? slurm_script_make(job, title, &set->prolog, command, err) : NULL;
+    job->script = script;
+    if (script && pkb_file_write(path, script, strlen(script), err) == 0 && s->l->api->submit(job, &entry->job, err) == 0)
+        rc = slurm_jobs_add(s->l->jobs, run, entry, file, err);
+    free(script);
+    free(output);
+    free(path);
+    free(file);
+    return rc;
+}
+
+static void fill_common(const struct submission *s, struct slurm_job *job)
+{
+    const struct slurm_settings *set = &s->l->settings;
+    job->account = set->account;
+    job->qos = set->qos;
+    job->reservation = set->reservation;
+    job->requeue = set->requeue;
+    job->comment = s->e->run->path;
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------------------------- */
+
+static bool needs_gpus(const struct plan *p, int world)
+{
+    for (size_t i = 0; i < p->n_settings; i++)
+        if (p->settings[i].world == world && strcmp(p->settings[i].device, "cuda") == 0)
+            return true;
+    return false;
+}
+
+static void fill_evaluation(const struct submission *s, int world, double seconds, struct slurm_job *job)
+{
+    const struct slurm_settings *set = &s->l->settings;
+    fill_common(s, job);
+    job->partition = set->partition;
+    job->constraint = set->constraint;
+    job->exclude = set->exclude;
+    job->nodes = (world + set->ranks_per_node - 1) / set->ranks_per_node;
+    job->ranks_per_node = (world + job->nodes - 1) / job->nodes;
+    job->ranks = world;
+    job->cpus_per_rank = set->cpus_per_rank;
+    job->memory_mb = set->memory_mb;
+    job->minutes = set->minutes > 0 ? set->minutes : SLACK_MINUTES + (int)(SLACK_FACTOR * seconds / 60);
+    job->signal_seconds = set->signal_seconds < job->minutes * 30 ? set->signal_seconds : job->minutes * 30;
+    job->exclusive = set->exclusive;
+    job->gpu = set->gpu && strcmp(set->gpu, "none") == 0 ? NULL
+               : set->gpu                                ? set->gpu
+               : needs_gpus(s->e->plan, world)           ? "gpu"
+                                                         : NULL;
+}
+
+static int task_command(const struct submission *s, int base, struct words *command, struct pkb_error *err)
+{
+    const struct slurm_settings *set = &s->l->settings;
+    char *program = pkb_path(PKB_PATH_LIBEXEC, "pkb-slurm-task", err);
+    int rc = program ? words_add(command, err, "%s", program) : -1;
+    free(program);
+    if (rc < 0 || words_add(command, err, "--run=%s", s->e->run->path) < 0 || words_add(command, err, "--base=%d", base) < 0 ||
+        words_add(command, err, "--srun=--mpi=%s", set->mpi) < 0)
+        return -1;
+    for (size_t i = 0; i < set->srun_options.n; i++)
+        if (words_add(command, err, "--srun=%s", set->srun_options.list[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int add_dependency(struct submission *s, uint32_t job, struct pkb_error *err)
+{
+    char *text = s->after ? pkb_format(err, "%s:%u", s->after, job) : pkb_format(err, "afterany:%u", job);
+    free(s->after);
+    s->after = text;
+    return text ? 0 : -1;
+}
+
+static int submit_array(struct submission *s, int world, double seconds, const struct slurm_array *a, size_t n_arrays,
+                        struct pkb_error *err)
+{
+    struct slurm_job job = {0};
+    struct slurm_jobs_entry entry = {.world = world, .base = a->base};
+    struct words command = WORDS_NONE;
+    int throttle = s->l->settings.throttle / (int)n_arrays;
+    int rc = -1;
+    char *name = pkb_format(err, "pkb-%s-w%d", s->e->run->name, world);
+    char *title =
+        pkb_format(err, "pkb: evaluates shards of %d ranks (shard = %d + index) of the run %s", world, a->base, s->e->run->path);
+    char *array = s->l->settings.throttle == 0 ? pkb_format(err, "%s", a->indexes)
+                                               : pkb_format(err, "%s%%%d", a->indexes, throttle > 0 ? throttle : 1);
+    fill_evaluation(s, world, seconds, &job);
+    job.name = name;
+    job.array = array;
+    entry.array = a->indexes;
+    if (name && title && array && task_command(s, a->base, &command, err) == 0)
+        rc = submit(s, &job, title, &command, &entry, err);
+    if (rc == 0)
+        rc = add_dependency(s, entry.job, err);
+    if (rc == 0)
+        display_say(&s->e->display, "job %u: %zu shards of %d ranks, %d node%s each%s%s", entry.job, a->n, world, job.nodes,
+                    job.nodes == 1 ? "" : "s", s->l->settings.throttle ? ", throttled: " : "",
+                    s->l->settings.throttle ? array : "");
+    s->arrays += rc == 0;
+    s->shards += rc == 0 ? a->n : 0;
+    words_clear(&command);
+    free(array);
+    free(title);
+    free(name);
+    return rc;
+}
+
+/* All of one world size that is to be done. */
+static int submit_world(struct submission *s, int world, const int *shards, size_t n, double seconds, struct pkb_error *err)
+{
+    struct slurm_arrays arrays;
+    if (slurm_arrays_make(shards, n, s->l->limits.max_array, &arrays, err) < 0)
+        return -1;
+    int rc = 0;
+    for (size_t i = 0; i < arrays.n && rc == 0; i++)
+        rc = submit_array(s, world, seconds, &arrays.list[i], arrays.n, err);
+    slurm_arrays_clear(&arrays);
+    return rc;
+}
+
+static int submit_worlds(struct submission *s, struct pkb_error *err)
+{
+    const struct plan *p = s->e->plan;
+    int *shards = calloc(p->n_shards + 1, sizeof(*shards));
+    int rc = shards ? 0 : pkb_error_set(err, "out of memory");
+    for (size_t i = 0; i < p->n_shards && rc == 0;) {
+        int world = p->shards[i].world;
+        double seconds = 0;
+        size_t n = 0;
+        for (; i < p->n_shards && p->shards[i].world == world; i++) {
+            uint64_t open = s->busy[i] ? 0 : engine_open_cells(s->e, &p->shards[i]);
+            if (open == 0)
+                continue;
+            s->cells += open;
+            seconds = p->shards[i].seconds > seconds ? p->shards[i].seconds : seconds;
+            shards[n++] = p->shards[i].id;
+        }
+        rc = n > 0 ? submit_world(s, world, shards, n, seconds, err) : 0;
+    }
+    free(shards);
+    return rc;
+}
+
+/* ---- merge ------------------------------------------------------------------------------------------------------------ */
+
+static int submit_merge(struct submission *s, struct pkb_error *err)
+{
+    const struct slurm_settings *set = &s->l->settings;
+    struct slurm_job job = {.nodes = 1, .ranks = 1, .ranks_per_node = 1, .dependency = s->after};
+    struct slurm_jobs_entry entry = {.merge = true, .array = ""};
+    struct words command = WORDS_NONE;
+    char *name = pkb_format(err, "pkb-%s-merge", s->e->run->name);
+    char *title = pkb_format(err, "pkb: merges the records of the run %s", s->e->run->path);
+    char *program = pkb_path(PKB_PATH_BIN, "pkb", err);
+    int rc = -1;
+    fill_common(s, &job);
+    job.name = name;
+    job.partition = set->cpu_partition ? set->cpu_partition : set->partition;
+    if (name && title && program && words_add(&command, err, "%s", program) == 0 && words_add(&command, err, "merge") == 0 &&
+        words_add(&command, err, "%s", s->e->run->path) == 0)
+        rc = submit(s, &job, title, &command, &entry, err);
+    words_clear(&command);
+    free(program);
+    free(title);
+    free(name);
+    return rc;
+}
+
+/* ---- the stage -------------------------------------------------------------------------------------------------------- */
+
+static int save_settings(const struct submission *s, struct pkb_error *err)
+{
+    char *jobs = pkb_format(err, "%s/jobs", s->e->run->path), *path = pkb_format(err, "%s/slurm.json", s->e->run->path);
+    int rc = jobs && path && pkb_mkdirs(jobs, err) == 0 ? pkb_json_write(path, s->l->given, true, err) : -1;
+    free(path);
+    free(jobs);
+    return rc;
+}
+
+static int find_busy(struct submission *s, struct pkb_error *err)
+{
+    struct slurm_queue q;
+    s->l->jobs = slurm_jobs_read(s->e->run->path, err);
+    if (!s->l->jobs || slurm_queue_read(s->l->api, s->l->jobs, &q, s->busy, s->e->plan->n_shards, err) < 0)
+        return -1;
+    if (q.pending + q.running > 0)
+        display_say(&s->e->display, "%zu tasks of the run are in the queue already: %zu run, %zu wait", q.pending + q.running,
+                    q.running, q.pending);
+    slurm_queue_clear(&q);
+    return 0;
+}
+
+static int submit_all(struct submission *s, struct pkb_error *err)
+{
+    if (find_busy(s, err) < 0 || save_settings(s, err) < 0 || make_env(&s->env, err) < 0)
+        return -1;
+    int rc = submit_worlds(s, err);
+    if (rc < 0)
+        pkb_error_prefix(err, "%zu jobs are submitted, then one was not ('pkb resume %s' submits the rest)", s->arrays,
+                         s->e->run->path);
+    if (s->arrays > 0 && submit_merge(s, rc < 0 ? NULL : err) < 0)
+        rc = -1;
+    if (rc == 0)
+        display_say(&s->e->display, "%zu cells in %zu tasks are submitted; 'pkb status %s' shows how far they are", s->cells,
+                    s->shards, s->e->run->path);
+    return rc;
+}
+
+int engine_slurm_submit(struct engine *e, struct pkb_error *err)
+{
+    struct submission s = {.e = e, .l = e->slurm, .busy = calloc(e->plan->n_shards + 1, sizeof(bool))};
+    int rc = s.busy ? submit_all(&s, err) : pkb_error_set(err, "out of memory");
+    e->submitted = rc == 0;
+    words_clear(&s.env);
+    free(s.after);
+    free(s.busy);
+    return rc;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pkb-slurm-task: what a task of an evaluation array runs, on the first node of its allocation. Works through one shard: a world of
+ * agents by srun, and further ones while they bring results. */
+#include <argp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "orchestrator/command.h"
+#include "orchestrator/engine.h"
+#include "orchestrator/options.h"
+#include "orchestrator/slurm/srun.h"
+
+struct task {
+    struct engine engine; /* first: stages get its address */
+    int shard;
+};
+
+struct arguments {
+    struct engine_options options;
+    long base, shard;
+    struct words srun;
+};
+
+enum { KEY_RUN = 'r', KEY_BASE = 'b', KEY_SHARD = 's', KEY_SRUN = 0x100 };
+
+static const struct argp_option option_table[] = {{"run", KEY_RUN, "DIR", 0, "Run directory", 0},
+                                                  {"base", KEY_BASE, "N", 0, "The shard is N + $SLURM_ARRAY_TASK_ID", 0},
+                                                  {"shard", KEY_SHARD, "N", 0, "The shard, outside of an array", 0},
+                                                  {"srun", KEY_SRUN, "OPTION", 0, "An option of srun; may be repeated", 0},
+                                                  {0}};
+
+/* The shard that the job array means. */
+static void finish(struct arguments *a, struct argp_state *state)
+{
+    const char *index = getenv("SLURM_ARRAY_TASK_ID");
+    if (!a->options.run)
+        argp_error(state, "--run is missing");
+    if (a->shard < 0 && !index)
+        argp_error(state, "there is no SLURM_ARRAY_TASK_ID here, as jobs of an array have; or name the shard: --shard");
+    if (a->shard < 0)
+        a->shard = a->base + option_integer(state, "SLURM_ARRAY_TASK_ID", index, 0, 999999);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    switch (key) {
+    case KEY_RUN:
+        a->options.run = arg;
+        return 0;
+    case KEY_BASE:
+        a->base = option_integer(state, "--base", arg, 0, 999999);
+        return 0;
+    case KEY_SHARD:
+        a->shard = option_integer(state, "--shard", arg, 0, 999999);
+        return 0;
+    case KEY_SRUN:
+        if (words_add(&a->srun, NULL, "%s", arg) < 0)
+            argp_failure(state, PKB_EXIT_SYSTEM, 0, "out of memory");
+        return 0;
+    case ARGP_KEY_END:
+        finish(a, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {option_table,
+                                 parse,
+                                 NULL,
+                                 "The task of a job array that pkb submits: evaluates one shard on the nodes of the job. SIGUSR1 "
+                                 "stops it between two cells, SIGTERM "
+                                 "at once; what is recorded stays.\v" PKB_EXIT_DOC,
+                                 NULL,
+                                 NULL,
+                                 NULL};
+
+static const struct plan_shard *find_shard(const struct task *t)
+{
+    const struct plan *p = t->engine.plan;
+    for (size_t i = 0; i < p->n_shards; i++)
+        if (p->shards[i].id == t->shard)
+            return &p->shards[i];
+    return NULL;
+}
+
+static const char *variable(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value ? value : otherwise;
+}
+
+static int evaluate(struct engine *e, struct pkb_error *err)
+{
+    const struct plan_shard *shard = find_shard((struct task *)e);
+    bool hopeless = false;
+    if (!shard)
+        return pkb_error_set(err, "the plan has no shard %d", ((struct task *)e)->shard);
+    if (stop_catch_drain(&e->stop, err) < 0)
+        return -1;
+    (void)fprintf(stderr, "pkb: shard %d, %d ranks, %llu cells to do; job %s on %s, restart %s\n", shard->id, shard->world,
+                  (unsigned long long)engine_open_cells(e, shard), variable("SLURM_JOB_ID", "-"),
+                  variable("SLURM_JOB_NODELIST", "-"), variable("SLURM_RESTART_COUNT", "0"));
+    return engine_shard(e, shard, &hopeless, err);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct engine_stage stages[] = {
+        {"open", engine_open}, {"read", engine_read}, {"evaluate", evaluate}, {NULL, NULL}};
+    struct arguments a = {.options = {.quiet = true}, .shard = -1};
+    struct task t = {.shard = -1};
+    struct launcher srun;
+    argp_err_exit_status = PKB_EXIT_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    slurm_srun_launcher(&srun, &a.srun);
+    engine_init(&t.engine, &a.options);
+    t.engine.launcher = &srun;
+    t.shard = (int)a.shard;
+    int code = engine_go(&t.engine, stages);
+    const struct plan_shard *shard = t.engine.plan ? find_shard(&t) : NULL;
+    if (shard && t.engine.progress && code <= PKB_EXIT_INCOMPLETE)
+        code = engine_open_cells(&t.engine, shard) == 0 ? PKB_EXIT_OK : PKB_EXIT_INCOMPLETE;
+    engine_destroy(&t.engine);
+    words_clear(&a.srun);
+    return code;
+}
