@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merging synthetic records: time and memory, against the same work in Python (bench/merge_naive.py: json + sqlite3).
+/* Merging synthetic records and reporting them: time and memory, against the same work in Python (bench/merge_naive.py: json +
+ * sqlite3; bench/merge_frames.py: pandas and DuckDB, where they are installed).
  *
  *     bench_merge [RECORDS]      default 200000; about one percent are retried, duplicated or malformed
  *
- * Each side runs in a process of its own, so that its memory is its own. */
+ * Measured: a whole merge, a merge after 1,000 more records were appended, and every format of report. Each runs in a process of its
+ * own, so that its memory is its own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +18,7 @@
 #include <unistd.h>
 
 #include "results/merge.h"
+#include "results/report.h"
 #include "tests/support/synthetic.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -24,6 +28,7 @@
 #define DEFAULT_RECORDS 200000
 #define MODELS 6
 #define CELLS_PER_FILE 20000
+#define LATE 1000 /* records that come after the first merge */
 
 struct cost {
     double seconds, cpu, megabytes;
@@ -60,15 +65,39 @@ static void write_record(FILE *out, const struct plan *p, size_t cell, int attem
     record_clear(&r);
 }
 
+static FILE *open_records(const char *run, int shard, char **path, struct pkb_error *err)
+{
+    char *name = record_file_name(shard, 1, err);
+    *path = name ? pkb_format(err, "%s/records/%s", run, name) : NULL;
+    free(name);
+    FILE *out = *path ? fopen(*path, "ae") : NULL;
+    if (*path && !out)
+        pkb_error_errno(err, "%s", *path);
+    return out;
+}
+
+/* The last cells of the plan, appended to the last file. */
+static int write_late(const char *run, const struct plan *p, struct pkb_error *err)
+{
+    char *path;
+    FILE *out = open_records(run, (int)((p->n_cells - LATE - 1) / CELLS_PER_FILE), &path, err);
+    for (size_t cell = p->n_cells - LATE; out && cell < p->n_cells; cell++)
+        write_record(out, p, cell, 1, OUTCOME_CORRECT);
+    int rc = out ? 0 : -1;
+    if (out && fclose(out) != 0)
+        rc = pkb_error_errno(err, "%s", path);
+    free(path);
+    return rc;
+}
+
 static int write_file(const char *run, const struct plan *p, size_t first, size_t end, struct pkb_error *err)
 {
     static const enum outcome outcomes[] = {OUTCOME_CORRECT, OUTCOME_CORRECT, OUTCOME_VALUE_MISMATCH, OUTCOME_CORRECT,
                                             OUTCOME_DEADLOCK};
-    char *name = record_file_name((int)(first / CELLS_PER_FILE), 1, err);
-    char *path = name ? pkb_format(err, "%s/records/%s", run, name) : NULL;
-    FILE *out = path ? fopen(path, "we") : NULL;
+    char *path;
+    FILE *out = open_records(run, (int)(first / CELLS_PER_FILE), &path, err);
     if (!out)
-        return path ? pkb_error_errno(err, "%s", path) : -1;
+        return -1;
     for (size_t cell = first; cell < end; cell++) {
         if (cell % 200 == 3)
             write_record(out, p, cell, 1, OUTCOME_INFRA_ERROR);
@@ -81,7 +110,6 @@ static int write_file(const char *run, const struct plan *p, size_t first, size_
     int rc = ferror(out) ? -1 : 0;
     if (fclose(out) != 0 || rc < 0)
         rc = pkb_error_errno(err, "%s", path);
-    free(name);
     free(path);
     return rc;
 }
@@ -111,8 +139,9 @@ static int make_run(const char *run, const struct plan *p, struct pkb_error *err
 {
     char *folder = pkb_format(err, "%s/records", run);
     int rc = folder ? pkb_mkdirs(folder, err) : -1;
-    for (size_t first = 0; first < p->n_cells && rc == 0; first += CELLS_PER_FILE) {
-        size_t end = first + CELLS_PER_FILE < p->n_cells ? first + CELLS_PER_FILE : p->n_cells;
+    size_t n = p->n_cells - LATE;
+    for (size_t first = 0; first < n && rc == 0; first += CELLS_PER_FILE) {
+        size_t end = first + CELLS_PER_FILE < n ? first + CELLS_PER_FILE : n;
         rc = write_file(run, p, first, end, err);
     }
     free(folder);
@@ -147,42 +176,140 @@ static int ours(const char *run, const struct plan *p, struct cost *cost, struct
             _exit(die(&inner));
         (void)fprintf(stderr, "pkb: %lld of %lld cells done, %lld records, %lld duplicates, %lld malformed\n", (long long)s.done,
                       (long long)s.cells, (long long)s.cell_records, (long long)s.duplicates, (long long)s.malformed);
-        _exit(s.done == s.cells ? 0 : 1);
+        _exit(s.done + s.missing == s.cells && s.missing <= LATE ? 0 : 1);
     }
     return wait_for(pid, start, cost, err);
 }
 
-static int naive(const char *run, const char *script, struct cost *cost, struct pkb_error *err)
+static int report(const char *run, const struct report_options *o, struct cost *cost, struct pkb_error *err)
 {
     int64_t start = pkb_now_ns();
     pid_t pid = fork();
     if (pid == 0) {
-        (void)execlp("python3", "python3", script, run, (char *)NULL);
+        struct pkb_error inner;
+        FILE *out = fopen("/dev/null", "we");
+        if (!out || report_print(run, out, o, NULL, &inner) < 0)
+            _exit(out ? die(&inner) : 1);
+        _exit(0);
+    }
+    return wait_for(pid, start, cost, err);
+}
+
+static int python(const char *run, const char *script, const char *what, struct cost *cost, struct pkb_error *err)
+{
+    int64_t start = pkb_now_ns();
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)execlp("python3", "python3", script, run, what, (char *)NULL);
         _exit(127);
     }
     return wait_for(pid, start, cost, err);
 }
 
-static int measure(const char *run, const struct plan *p, const char *script, struct pkb_error *err)
+static void print_cost(const char *what, const struct cost *c)
 {
-    struct cost us = {0}, peer = {0};
-    if (make_run(run, p, err) < 0 || ours(run, p, &us, err) < 0)
+    printf("%-34s %6.2f s (%.2f s of CPU), %.0f MB\n", what, c->seconds, c->cpu, c->megabytes);
+    (void)fflush(stdout);
+}
+
+static int measure_merges(const char *run, const struct plan *p, const char *script, struct pkb_error *err)
+{
+    struct cost whole = {0}, late = {0}, peer = {0};
+    if (make_run(run, p, err) < 0 || ours(run, p, &whole, err) < 0)
         return -1;
-    printf("merge of %zu cells: %.2f s (%.2f s of CPU), %.0f MB\n", p->n_cells, us.seconds, us.cpu, us.megabytes);
-    if (naive(run, script, &peer, err) < 0)
+    printf("%zu cells\n", p->n_cells);
+    print_cost("merge", &whole);
+    if (python(run, script, "merge", &peer, err) < 0)
         return pkb_error_prefix(err, "python3 %s", script);
-    printf("python3 json + sqlite3: %.2f s (%.2f s of CPU), %.0f MB\n", peer.seconds, peer.cpu, peer.megabytes);
+    print_cost("python3 json + sqlite3", &peer);
+    if (write_late(run, p, err) < 0 || ours(run, p, &late, err) < 0)
+        return -1;
+    print_cost("merge of 1000 more records", &late);
     printf("RATIO merge_time %.3f seconds of pkb's merge / of the same aggregation in Python (%zu cells)\n",
-           us.seconds / peer.seconds, p->n_cells);
+           whole.seconds / peer.seconds, p->n_cells);
     printf("RATIO merge_memory %.3f peak memory of pkb's merge / of the same aggregation in Python\n",
-           us.megabytes / peer.megabytes);
+           whole.megabytes / peer.megabytes);
+    printf("RATIO merge_update %.4f seconds of merging 1000 more records / of a whole merge\n", late.seconds / whole.seconds);
     return 0;
 }
 
-static char *script_path(struct pkb_error *err)
+static int measure_reports(const char *run, const char *script, struct pkb_error *err)
+{
+    static const struct {
+        const char *name;
+        struct report_options options;
+    } formats[] = {
+        {"report --format text", {.format = REPORT_TEXT}},         {"report --format json", {.format = REPORT_JSON}},
+        {"report --format csv", {.format = REPORT_CSV}},           {"report --csv=cells", {.format = REPORT_CSV, .csv = "cells"}},
+        {"report --format markdown", {.format = REPORT_MARKDOWN}}, {"report --format latex", {.format = REPORT_LATEX}},
+        {"report --format html", {.format = REPORT_HTML}},
+    };
+    struct cost cost = {0}, text = {0}, peer = {0};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (report(run, &formats[i].options, &cost, err) < 0)
+            return pkb_error_prefix(err, "%s", formats[i].name);
+        print_cost(formats[i].name, &cost);
+        text = i == 0 ? cost : text;
+    }
+    if (python(run, script, "report", &peer, err) < 0)
+        return pkb_error_prefix(err, "python3 %s", script);
+    print_cost("python3 sqlite3, pass@k and fast@k", &peer);
+    printf("RATIO report_time %.3f seconds of the text report / of pass@k and fast@k alone in Python\n",
+           text.seconds / peer.seconds);
+    return 0;
+}
+
+static bool has_module(const char *name)
+{
+    char command[128];
+    (void)snprintf(command, sizeof(command), "python3 -c 'import %s' 2>/dev/null", name);
+    int status = system(command);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The same counts straight from the files. Pass@k needs the plan, so this is less than a merge does. */
+static int measure_frames(const char *run, const char *script, const struct plan *p, struct pkb_error *err)
+{
+    static const char *const modules[] = {"pandas", "duckdb"};
+    struct cost us = {0}, peer = {0};
+    char *path = pkb_format(err, "%s/results.db", run);
+    if (!path)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        if (!has_module(modules[i])) {
+            printf("%s is not installed\n", modules[i]);
+            continue;
+        }
+        (void)unlink(path);
+        if (ours(run, p, &us, err) < 0)
+            return -1;
+        if (python(run, script, modules[i], &peer, err) < 0)
+            return pkb_error_prefix(err, "python3 %s", script);
+        print_cost(modules[i], &peer);
+        printf("RATIO merge_%s %.3f seconds of pkb's merge / of outcomes per model by %s\n", modules[i],
+               us.seconds / peer.seconds, modules[i]);
+    }
+    free(path);
+    return 0;
+}
+
+static char *script_path(const char *name, struct pkb_error *err)
 {
     const char *given = getenv("PKB_BENCH_PEERS");
-    return given ? pkb_format(err, "%s/merge_naive.py", given) : pkb_format(err, "%s/bench/merge_naive.py", PKB_SOURCE_DIR);
+    return given ? pkb_format(err, "%s/%s", given, name) : pkb_format(err, "%s/bench/%s", PKB_SOURCE_DIR, name);
+}
+
+static int measure(const char *run, const struct plan *p, struct pkb_error *err)
+{
+    char *naive = script_path("merge_naive.py", err), *frames = script_path("merge_frames.py", err);
+    int rc = naive && frames ? measure_merges(run, p, naive, err) : -1;
+    if (rc == 0)
+        rc = measure_reports(run, naive, err);
+    if (rc == 0)
+        rc = measure_frames(run, frames, p, err);
+    free(naive);
+    free(frames);
+    return rc;
 }
 
 int main(int argc, char **argv)
@@ -192,15 +319,13 @@ int main(int argc, char **argv)
     struct pkb_error err = {{0}};
     long records = argc > 1 ? strtol(argv[1], NULL, 10) : DEFAULT_RECORDS;
     int problems = 10, samples = (int)(records / (4L * problems * MODELS));
-    char *script = script_path(&err);
-    if (samples < 1 || samples > 100000 || !script || !mkdtemp(run)) {
-        pkb_error_set(&err, "usage: bench_merge [RECORDS], at least %d", 4 * problems * MODELS);
+    if (samples < 10 || samples > 100000 || !mkdtemp(run)) {
+        pkb_error_set(&err, "usage: bench_merge [RECORDS], at least %d", 40 * problems * MODELS);
         return die(&err);
     }
     struct plan *p = synthetic_plan(problems, 4, worlds, MODELS, samples);
-    int rc = measure(run, p, script, &err);
+    int rc = measure(run, p, &err);
     plan_destroy(p);
-    free(script);
     (void)pkb_remove_tree(run, NULL);
     return rc < 0 ? die(&err) : 0;
 }

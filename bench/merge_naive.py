@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer of bench_merge: what pkb's merge does, as a short program with json and sqlite3 would do it.
 
-    merge_naive.py RUN      reads RUN/cells.txt and RUN/records/*.jsonl, writes RUN/naive.db
+    merge_naive.py RUN merge     reads RUN/cells.txt and RUN/records/*.jsonl, writes RUN/naive.db
+    merge_naive.py RUN report    prints pass@k and fast1@k of every model from RUN/naive.db
 """
 import json
+import math
 import os
 import sqlite3
 import sys
@@ -60,5 +62,33 @@ def main(run):
     db.close()
 
 
+def estimate(n, c, k):
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def report(run):
+    db = sqlite3.connect(os.path.join(run, "naive.db"))
+    tasks = {}
+    for model, problem, world, outcome, speedup in db.execute(
+            "SELECT c.model, c.problem, c.world, a.outcome, a.speedup FROM cells c LEFT JOIN attempts a ON a.id = c.result"):
+        task = tasks.setdefault((model, problem, world), [0, 0, 0])
+        if outcome is None:
+            continue
+        task[0] += 1
+        task[1] += outcome == "correct"
+        task[2] += outcome == "correct" and speedup > 1
+    sums = {}
+    for (model, _, _), (n, c, fast) in tasks.items():
+        for k in range(1, 11):
+            if n >= k:
+                at = sums.setdefault((model, k), [0, 0, 0])
+                at[0] += 1
+                at[1] += estimate(n, c, k)
+                at[2] += estimate(n, fast, k)
+    for (model, k), (n, good, fast) in sorted(sums.items()):
+        if k in (1, 10):
+            print(f"  {model}: pass@{k} {good / n:.4f}, fast1@{k} {fast / n:.4f}", flush=True)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1]) if sys.argv[2] == "merge" else report(sys.argv[1])

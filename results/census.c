@@ -126,7 +126,7 @@ static void read_ptx(struct census *c, const struct word *word)
 /* ---- the words around ---------------------------------------------------------------------------------------------- */
 
 struct reading {
-    const struct words *w;
+    const struct source_words *w;
     struct census *c;
     size_t i;
     int copy_depth; /* of parentheses inside the arguments of a copy; 0: not inside */
@@ -234,7 +234,7 @@ static void read_other(struct reading *r, const struct word *word)
     r->copy_starts = false;
 }
 
-static void read_words(const struct words *w, bool python, struct census *c)
+static void read_words(const struct source_words *w, bool python, struct census *c)
 {
     struct reading r = {.w = w, .c = c};
     for (r.i = 0; r.i < w->n; r.i++) {
@@ -252,16 +252,16 @@ static void read_words(const struct words *w, bool python, struct census *c)
 
 int census_source(const char *text, size_t size, const char *kind, struct census *c, struct pkb_error *err)
 {
-    struct words w;
+    struct source_words w;
     bool python = strcmp(kind, "py") == 0;
     if (size > CENSUS_MAX_SOURCE)
         return pkb_error_set(err, "the source has %zu bytes, more than %zu", size, CENSUS_MAX_SOURCE);
-    int rc = python ? words_of_python(text, size, &w, err) : words_of_c(text, size, &w, err);
+    int rc = python ? source_words_of_python(text, size, &w, err) : source_words_of_c(text, size, &w, err);
     if (rc < 0)
         return -1;
-    rc = words_mark_used(&w, err);
+    rc = source_words_mark_used(&w, err);
     if (rc == 0)
         read_words(&w, python, c);
-    words_clear(&w);
+    source_words_clear(&w);
     return rc;
 }

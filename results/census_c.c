@@ -7,7 +7,7 @@
 #include "results/census_words.h"
 
 struct splitter {
-    struct words *w;
+    struct source_words *w;
     const char *p, *end;
     int line;
     bool line_start; /* nothing but blanks so far on this line */
@@ -45,7 +45,7 @@ static void add(struct splitter *s, enum word_kind kind, const char *text, size_
 {
     s->line_start = false;
     if (!s->skipping)
-        words_add(s->w, kind, text, size, s->line, s->macro);
+        source_words_add(s->w, kind, text, size, s->line, s->macro);
 }
 
 /* ---- comments and strings ------------------------------------------------------------------------------------------ */
@@ -73,7 +73,7 @@ static bool skip_comment(struct splitter *s)
 static void flush_string(struct splitter *s)
 {
     if (s->pending)
-        words_add_ptx(s->w, s->pending, s->pending_size, s->pending_line, s->macro);
+        source_words_add_ptx(s->w, s->pending, s->pending_size, s->pending_line, s->macro);
     s->pending = NULL;
     s->pending_size = 0;
 }
@@ -82,7 +82,7 @@ static void take_string(struct splitter *s, const char *text, size_t size, int l
 {
     if (s->skipping || !asm_takes_string(&s->assembly))
         return;
-    char *joined = words_buffer(s->w, s->pending_size + size);
+    char *joined = source_words_buffer(s->w, s->pending_size + size);
     if (!joined)
         return;
     if (s->pending)
@@ -169,7 +169,7 @@ static void begin_macro(struct splitter *s)
 {
     const char *name;
     size_t size = read_name(s, &name);
-    struct words *w = s->w;
+    struct source_words *w = s->w;
     if (size == 0 || s->skipping)
         return;
     struct word_macro *macros = realloc(w->macros, (w->n_macros + 1) * sizeof(*macros));
@@ -308,9 +308,9 @@ static size_t join_lines(const char *text, size_t size, char *out)
     return n;
 }
 
-void words_add_c(struct words *w, const char *text, size_t size, int line)
+void source_words_add_c(struct source_words *w, const char *text, size_t size, int line)
 {
-    char *joined = words_buffer(w, size);
+    char *joined = source_words_buffer(w, size);
     if (!joined)
         return;
     size_t n = join_lines(text, size, joined);
@@ -318,12 +318,12 @@ void words_add_c(struct words *w, const char *text, size_t size, int line)
     split(&s);
 }
 
-int words_of_c(const char *text, size_t size, struct words *w, struct pkb_error *err)
+int source_words_of_c(const char *text, size_t size, struct source_words *w, struct pkb_error *err)
 {
     memset(w, 0, sizeof(*w));
-    words_add_c(w, text, size, 1);
+    source_words_add_c(w, text, size, 1);
     if (!w->no_memory)
         return 0;
-    words_clear(w);
+    source_words_clear(w);
     return pkb_error_set(err, "out of memory");
 }

@@ -6,7 +6,7 @@
 #include "results/census_words.h"
 
 struct splitter {
-    struct words *w;
+    struct source_words *w;
     const char *p, *end;
     int line;
     bool statement_start; /* nothing but blanks so far in this statement */
@@ -30,9 +30,9 @@ static void take_string(struct splitter *s, const char *text, size_t size, int l
     if (s->statement_start)
         return;
     if (asm_takes_string(&s->assembly))
-        words_add_ptx(s->w, text, size, line, -1);
+        source_words_add_ptx(s->w, text, size, line, -1);
     else if (contains(text, size, "__global__") || contains(text, size, "#include"))
-        words_add_c(s->w, text, size, line);
+        source_words_add_c(s->w, text, size, line);
 }
 
 static void skip_string(struct splitter *s)
@@ -78,7 +78,7 @@ static void take_name(struct splitter *s)
         return;
     }
     asm_name(&s->assembly, start, size);
-    words_add(s->w, isdigit((unsigned char)*start) ? WORD_OTHER : WORD_NAME, start, size, s->line, -1);
+    source_words_add(s->w, isdigit((unsigned char)*start) ? WORD_OTHER : WORD_NAME, start, size, s->line, -1);
     s->statement_start = false;
 }
 
@@ -90,7 +90,7 @@ static void take_other(struct splitter *s)
         s->depth++;
     else if (strchr(")]}", c) && s->depth > 0)
         s->depth--;
-    words_add(s->w, WORD_OTHER, s->p, 1, s->line, -1);
+    source_words_add(s->w, WORD_OTHER, s->p, 1, s->line, -1);
     s->statement_start = s->depth == 0 && (c == ';' || c == ':');
     s->p++;
 }
@@ -126,13 +126,13 @@ static void split(struct splitter *s)
     }
 }
 
-int words_of_python(const char *text, size_t size, struct words *w, struct pkb_error *err)
+int source_words_of_python(const char *text, size_t size, struct source_words *w, struct pkb_error *err)
 {
     struct splitter s = {.w = w, .p = text, .end = text + size, .line = 1, .statement_start = true};
     memset(w, 0, sizeof(*w));
     split(&s);
     if (!w->no_memory)
         return 0;
-    words_clear(w);
+    source_words_clear(w);
     return pkb_error_set(err, "out of memory");
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void words_add(struct words *w, enum word_kind kind, const char *text, size_t size, int line, int macro)
+void source_words_add(struct source_words *w, enum word_kind kind, const char *text, size_t size, int line, int macro)
 {
     if (w->no_memory)
         return;
@@ -23,7 +23,7 @@ void words_add(struct words *w, enum word_kind kind, const char *text, size_t si
     w->items[w->n++] = (struct word){kind, text, size, line, macro};
 }
 
-char *words_buffer(struct words *w, size_t size)
+char *source_words_buffer(struct source_words *w, size_t size)
 {
     char *buffer = malloc(size + 1);
     char **buffers = realloc(w->buffers, (w->n_buffers + 1) * sizeof(*buffers));
@@ -37,7 +37,7 @@ char *words_buffer(struct words *w, size_t size)
     return buffer;
 }
 
-void words_clear(struct words *w)
+void source_words_clear(struct source_words *w)
 {
     for (size_t i = 0; i < w->n_buffers; i++)
         free(w->buffers[i]);
@@ -54,7 +54,7 @@ bool word_is(const struct word *word, const char *text)
 
 /* ---- macros -------------------------------------------------------------------------------------------------------- */
 
-bool word_is_live(const struct words *w, const struct word *word)
+bool word_is_live(const struct source_words *w, const struct word *word)
 {
     return word->macro < 0 || w->macros[word->macro].used;
 }
@@ -69,7 +69,7 @@ static int compare_macros(const void *a, const void *b, void *arg)
 
 /* Macros by name, and a list of those that were found used but not yet looked into. */
 struct marking {
-    struct words *w;
+    struct source_words *w;
     size_t *order, *open, n_open;
 };
 
@@ -106,7 +106,7 @@ static void mark_range(struct marking *k, size_t first, size_t end, int macro)
 }
 
 /* Where each macro's words are: they follow each other. */
-static void find_bodies(struct words *w)
+static void find_bodies(struct source_words *w)
 {
     for (size_t i = 0; i < w->n; i++) {
         if (w->items[i].macro < 0)
@@ -117,7 +117,7 @@ static void find_bodies(struct words *w)
     }
 }
 
-int words_mark_used(struct words *w, struct pkb_error *err)
+int source_words_mark_used(struct source_words *w, struct pkb_error *err)
 {
     if (w->n_macros == 0)
         return 0;
@@ -213,9 +213,9 @@ static size_t unescape(const char *text, size_t size, char *out)
     return n;
 }
 
-void words_add_ptx(struct words *w, const char *text, size_t size, int line, int macro)
+void source_words_add_ptx(struct source_words *w, const char *text, size_t size, int line, int macro)
 {
-    char *buffer = words_buffer(w, size);
+    char *buffer = source_words_buffer(w, size);
     if (!buffer)
         return;
     const char *end = buffer + unescape(text, size, buffer);
@@ -227,7 +227,7 @@ void words_add_ptx(struct words *w, const char *text, size_t size, int line, int
             const char *start = p;
             while (p < end && is_ptx(*p))
                 p++;
-            words_add(w, WORD_PTX, start, (size_t)(p - start), line, macro);
+            source_words_add(w, WORD_PTX, start, (size_t)(p - start), line, macro);
         } else {
             p++;
         }

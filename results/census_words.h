@@ -29,7 +29,7 @@ struct word_macro {
     size_t first, end; /* words of its body */
 };
 
-struct words {
+struct source_words {
     struct word *items;
     size_t n, capacity;
     struct word_macro *macros;
@@ -40,30 +40,30 @@ struct words {
 };
 
 /* Splits a source of C, C++ or CUDA, or of Python. The text must outlive the words. 0, or -1 when memory runs out. */
-int words_of_c(const char *text, size_t size, struct words *w, struct pkb_error *err);
-int words_of_python(const char *text, size_t size, struct words *w, struct pkb_error *err);
-void words_clear(struct words *w);
+int source_words_of_c(const char *text, size_t size, struct source_words *w, struct pkb_error *err);
+int source_words_of_python(const char *text, size_t size, struct source_words *w, struct pkb_error *err);
+void source_words_clear(struct source_words *w);
 
 /* Marks the macros that are used outside of macros, or by used ones. 0, or -1 when memory runs out. */
-int words_mark_used(struct words *w, struct pkb_error *err);
+int source_words_mark_used(struct source_words *w, struct pkb_error *err);
 
 /* Whether the compiler sees a word: it is in no macro, or in one that is used. */
-bool word_is_live(const struct words *w, const struct word *word);
+bool word_is_live(const struct source_words *w, const struct word *word);
 
 bool word_is(const struct word *word, const char *text);
 
 /* ---- for the two splitters ------------------------------------------------------------------------------------------ */
 
-void words_add(struct words *w, enum word_kind kind, const char *text, size_t size, int line, int macro);
+void source_words_add(struct source_words *w, enum word_kind kind, const char *text, size_t size, int line, int macro);
 
 /* Memory for a text that lives as long as the words; NULL (and no_memory) when there is none. */
-char *words_buffer(struct words *w, size_t size);
+char *source_words_buffer(struct source_words *w, size_t size);
 
 /* Adds the words of a text of C that starts at a line. */
-void words_add_c(struct words *w, const char *text, size_t size, int line);
+void source_words_add_c(struct source_words *w, const char *text, size_t size, int line);
 
 /* Adds the words of PTX: of a string's content as written, with its escapes. */
-void words_add_ptx(struct words *w, const char *text, size_t size, int line, int macro);
+void source_words_add_ptx(struct source_words *w, const char *text, size_t size, int line, int macro);
 
 /* Inline assembly: the strings between its parentheses are PTX. */
 struct asm_state {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUSY_MS 5000
+
 int database_error(const struct database *db, struct pkb_error *err)
 {
     return pkb_error_set(err, "%s: %s", db->path, db->handle ? sqlite3_errmsg(db->handle) : "out of memory");
@@ -40,7 +42,18 @@ int database_create(struct database *db, const char *path, struct pkb_error *err
 
 int database_open(struct database *db, const char *path, struct pkb_error *err)
 {
-    return open_with(db, path, SQLITE_OPEN_READONLY, err);
+    if (open_with(db, path, SQLITE_OPEN_READONLY, err) < 0)
+        return -1;
+    (void)sqlite3_busy_timeout(db->handle, BUSY_MS);
+    return 0;
+}
+
+int database_open_writable(struct database *db, const char *path, struct pkb_error *err)
+{
+    if (open_with(db, path, SQLITE_OPEN_READWRITE, err) < 0)
+        return -1;
+    (void)sqlite3_busy_timeout(db->handle, BUSY_MS);
+    return 0;
 }
 
 void database_close(struct database *db)

@@ -18,6 +18,9 @@ int database_create(struct database *db, const char *path, struct pkb_error *err
 
 /* An existing one, read only. */
 int database_open(struct database *db, const char *path, struct pkb_error *err);
+
+/* An existing one, to be changed in transactions; waits up to five seconds for others. */
+int database_open_writable(struct database *db, const char *path, struct pkb_error *err);
 void database_close(struct database *db);
 
 /* "PATH: what SQLite says"; -1. */

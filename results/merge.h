@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Merge: RUN/plan and RUN/records/ -> RUN/results.db, a SQLite file that reports and people query (tables: docs/records.md).
  *
- * The database is a view: disposable, rebuilt as a whole at any time, also while the run is in progress, and put in place with one
- * rename. Bad lines are never fatal and never dropped in silence: each becomes a row of problems_found.
+ * The database is a view: disposable, rebuilt at any time, also while the run is in progress, and put in place with one rename. Where
+ * record files have only grown since, their new lines alone are read and added in one transaction; the contents are those that a
+ * whole merge would give. Bad lines are never fatal and never dropped in silence: each becomes a row of problems_found.
  *
  * Where a cell has several final records, the first in the order (attempt, shard, line) counts; later ones are marked as
  * duplicates. Cells whose candidates have the same source have the same digest: each takes the first record of its own model and
@@ -19,7 +20,7 @@
 #include "sweeps/plan.h"
 #include "util/error.h"
 
-#define MERGE_SCHEMA 1
+#define MERGE_SCHEMA 2
 
 struct merge_summary {
     int64_t cells;                          /* planned; the sum of the next four */
@@ -36,8 +37,11 @@ struct merge_summary {
     int64_t unreadable;                     /* files */
 };
 
-/* Builds RUN/results.db. `s` may be NULL. On failure (no plan, disk full, ...) an older results.db stays. */
+/* Builds RUN/results.db, or brings it up to date. `s` may be NULL. On failure (no plan, disk full, ...) an older results.db stays. */
 int merge_run(const char *run, struct merge_summary *s, struct pkb_error *err);
+
+/* The same, but always as a whole. */
+int merge_run_whole(const char *run, struct merge_summary *s, struct pkb_error *err);
 
 /* The same with a plan that the caller has. */
 int merge_run_plan(const char *run, const struct plan *plan, struct merge_summary *s, struct pkb_error *err);

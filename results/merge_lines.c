@@ -7,16 +7,16 @@
 #include "runtime/dtype.h"
 #include "util/file.h"
 
-static int found(struct merge *m, int64_t line, const char *kind, const char *reason)
+int merge_add_problem(struct merge *m, int64_t line, const char *kind, const char *reason)
 {
-    return database_insert(&m->db, m->insert[TABLE_PROBLEMS_FOUND], m->err, "ititt", ++m->n_problems, m->file->name, line, kind,
-                           reason);
+    return database_insert(&m->db, m->insert[TABLE_PROBLEMS_FOUND], m->err, "ititt", record_line_key(m->file, line),
+                           m->file->name, line, kind, reason);
 }
 
 static int found_foreign(struct merge *m, int64_t line, const char *reason)
 {
     m->summary.foreign++;
-    return found(m, line, "foreign", reason);
+    return merge_add_problem(m, line, "foreign", reason);
 }
 
 /* ---- results of cells ------------------------------------------------------------------------------------------------ */
@@ -66,14 +66,14 @@ static const char *disagreement(const struct merge *m, uint32_t cell, const stru
     return r->attempt != m->file->attempt ? "attempt (the file's name says another)" : NULL;
 }
 
-static int add_attempt(struct merge *m, uint32_t cell, const struct record_line *line, const struct record *r, bool duplicate)
+int merge_add_attempt(struct merge *m, int64_t cell, const struct record_line *line, const struct record *r, bool duplicate)
 {
     const struct record_times *b = &r->baseline, *t = &r->time;
-    return database_insert(&m->db, m->insert[TABLE_ATTEMPTS], m->err, "iiiiiitiiittrirrrrrirrrrr", ++m->n_attempts, (int64_t)cell,
-                           m->file_id, line->number, line->offset, (int64_t)line->size, outcome_name(r->outcome),
-                           (int64_t)duplicate, (int64_t)r->rank, (int64_t)r->nodes, r->detail, r->started, r->speedup,
-                           (int64_t)b->iterations, b->mean, b->median, b->min, b->max, b->std, (int64_t)t->iterations, t->mean,
-                           t->median, t->min, t->max, t->std);
+    return database_insert(&m->db, m->insert[TABLE_ATTEMPTS], m->err, "iiiiiitiiittrirrrrrirrrrr",
+                           record_line_key(m->file, line->number), cell, m->file->key, line->number, line->offset,
+                           (int64_t)line->size, outcome_name(r->outcome), (int64_t)duplicate, (int64_t)r->rank, (int64_t)r->nodes,
+                           r->detail, r->started, r->speedup, (int64_t)b->iterations, b->mean, b->median, b->min, b->max, b->std,
+                           (int64_t)t->iterations, t->mean, t->median, t->min, t->max, t->std);
 }
 
 static int add_record(struct merge *m, uint32_t cell, const struct record_line *line, const struct record *r)
@@ -81,7 +81,7 @@ static int add_record(struct merge *m, uint32_t cell, const struct record_line *
     struct merge_cell *state = &m->states[cell];
     bool final = outcome_is_final(r->outcome);
     bool duplicate = final && state->result != 0;
-    if (add_attempt(m, cell, line, r, duplicate) < 0)
+    if (merge_add_attempt(m, cell, line, r, duplicate) < 0)
         return -1;
     m->summary.cell_records++;
     state->records++;
@@ -91,7 +91,7 @@ static int add_record(struct merge *m, uint32_t cell, const struct record_line *
         m->summary.disagreeing += state->outcome != r->outcome;
     } else if (state->result == 0) {
         state->outcome = (uint8_t)r->outcome;
-        state->result = final ? m->n_attempts : 0;
+        state->result = final ? record_line_key(m->file, line->number) : 0;
     }
     return 0;
 }
@@ -114,45 +114,51 @@ static int add_cell_line(struct merge *m, const struct record_line *line, const 
 
 /* ---- baselines ------------------------------------------------------------------------------------------------------- */
 
-static int add_baseline_line(struct merge *m, const struct record_line *line, const struct record_baseline *b)
+int merge_add_baseline(struct merge *m, int64_t setting, const struct record_line *line, const struct record_baseline *b)
 {
     const struct record_times *x = &b->before, *y = &b->after;
+    m->summary.baseline_records++;
+    return database_insert(&m->db, m->insert[TABLE_BASELINES], m->err, "iiiiitdirrrrrirrrrr",
+                           record_line_key(m->file, line->number), setting, m->file->key, line->number, (int64_t)b->nodes,
+                           b->started, b->drift, (int64_t)x->iterations, x->mean, x->median, x->min, x->max, x->std,
+                           (int64_t)y->iterations, y->mean, y->median, y->min, y->max, y->std);
+}
+
+static int add_baseline_line(struct merge *m, const struct record_line *line, const struct record_baseline *b)
+{
     uint32_t setting = digest_index_find(m->settings, b->setting);
     char reason[512];
-    if (setting == DIGEST_INDEX_NONE || b->attempt != m->file->attempt) {
-        (void)snprintf(reason, sizeof(reason), "baseline of %s, %d ranks: %s", b->problem, b->world,
-                       setting == DIGEST_INDEX_NONE ? "the setting is not in the plan" : "the file's name says another attempt");
-        return found_foreign(m, line->number, reason);
-    }
-    m->summary.baseline_records++;
-    return database_insert(&m->db, m->insert[TABLE_BASELINES], m->err, "iiiiitdirrrrrirrrrr", ++m->n_baselines, (int64_t)setting,
-                           m->file_id, line->number, (int64_t)b->nodes, b->started, b->drift, (int64_t)x->iterations, x->mean,
-                           x->median, x->min, x->max, x->std, (int64_t)y->iterations, y->mean, y->median, y->min, y->max, y->std);
+    if (setting != DIGEST_INDEX_NONE && b->attempt == m->file->attempt)
+        return merge_add_baseline(m, (int64_t)setting, line, b);
+    (void)snprintf(reason, sizeof(reason), "baseline of %s, %d ranks: %s", b->problem, b->world,
+                   setting == DIGEST_INDEX_NONE ? "the setting is not in the plan" : "the file's name says another attempt");
+    return found_foreign(m, line->number, reason);
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------------------- */
 
+void merge_count_line(struct merge *m, const struct record_scan *scan)
+{
+    struct merge_summary *s = &m->summary;
+    s->lines++;
+    s->torn += scan->kind == LINE_TORN;
+    s->malformed += scan->kind == LINE_MALFORMED;
+    s->schema += scan->kind == LINE_SCHEMA;
+    if (scan->kind != LINE_TORN)
+        m->done = (struct record_start){scan->line->offset + (int64_t)scan->line->size + 1, scan->line->number};
+}
+
 static int add_line(void *arg, const struct record_scan *scan)
 {
     struct merge *m = arg;
-    struct merge_summary *s = &m->summary;
-    s->lines++;
-    switch (scan->kind) {
-    case LINE_CELL:
+    if (scan->line->number > RECORD_MAX_LINES)
+        return pkb_error_set(m->err, "%s has more than %lld lines", m->file->name, (long long)RECORD_MAX_LINES);
+    merge_count_line(m, scan);
+    if (scan->kind == LINE_CELL)
         return add_cell_line(m, scan->line, &scan->cell);
-    case LINE_BASELINE:
+    if (scan->kind == LINE_BASELINE)
         return add_baseline_line(m, scan->line, &scan->baseline);
-    case LINE_TORN:
-        s->torn++;
-        break;
-    case LINE_MALFORMED:
-        s->malformed++;
-        break;
-    case LINE_SCHEMA:
-        s->schema++;
-        break;
-    }
-    return found(m, scan->line->number, record_line_kind_name(scan->kind), scan->reason.text);
+    return merge_add_problem(m, scan->line->number, record_line_kind_name(scan->kind), scan->reason.text);
 }
 
 /* Visitors set m->err and return -1 when the database fails; a file that cannot be read is only a problem found. */
@@ -173,12 +179,22 @@ static int read_file(struct merge *m, int64_t *bytes)
         return pkb_error_set(err, "%s", inner.text);
     m->summary.unreadable++;
     *bytes = -1;
-    return found(m, 0, "unreadable", reason.text);
+    return merge_add_problem(m, 0, "unreadable", reason.text);
+}
+
+int merge_add_file(struct merge *m, int64_t bytes)
+{
+    char tail[PKB_DIGEST_HEX] = "";
+    if (m->file->attempt > 0 && bytes >= 0 && merge_file_tail(m->run, m->file->name, m->done.offset, tail, m->err) < 0)
+        return -1;
+    return database_insert(&m->db, m->insert[TABLE_FILES], m->err, "itiiiiit", m->file->key, m->file->name,
+                           (int64_t)m->file->shard, (int64_t)m->file->attempt, bytes, m->done.lines, m->done.offset, tail);
 }
 
 static int add_file(struct merge *m)
 {
     int64_t bytes = m->file->bytes;
+    m->done = (struct record_start){0, 0};
     if (m->file->attempt == 0) {
         if (found_foreign(m, 0, "not a file of records: its name is not shard-SSSSSS.AAA.jsonl") < 0)
             return -1;
@@ -187,8 +203,7 @@ static int add_file(struct merge *m)
         if (read_file(m, &bytes) < 0)
             return -1;
     }
-    return database_insert(&m->db, m->insert[TABLE_FILES], m->err, "itiii", m->file_id, m->file->name, (int64_t)m->file->shard,
-                           (int64_t)m->file->attempt, bytes);
+    return merge_add_file(m, bytes);
 }
 
 int merge_lines_load(struct merge *m, const struct record_files *files, struct pkb_error *err)
@@ -196,7 +211,6 @@ int merge_lines_load(struct merge *m, const struct record_files *files, struct p
     m->err = err;
     for (size_t i = 0; i < files->n; i++) {
         m->file = &files->files[i];
-        m->file_id = (int64_t)i + 1;
         if (add_file(m) < 0)
             return -1;
     }

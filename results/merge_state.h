@@ -25,8 +25,7 @@ struct merge {
     struct merge_cell *states; /* per cell of the plan */
     struct merge_summary summary;
     const struct record_file *file; /* being read */
-    int64_t file_id;
-    int64_t n_attempts, n_baselines, n_problems; /* rows so far */
+    struct record_start done;       /* of it: complete lines so far */
     struct pkb_error *err;
 };
 
@@ -35,6 +34,24 @@ int merge_plan_load(struct merge *m, struct pkb_error *err);
 
 /* All record files, in order (merge_lines.c). */
 int merge_lines_load(struct merge *m, const struct record_files *files, struct pkb_error *err);
+
+/* Shared with merge_update.c: a problem found in m->file, a line's row in a table, the row of a file that was read. */
+int merge_add_problem(struct merge *m, int64_t line, const char *kind, const char *reason);
+int merge_add_attempt(struct merge *m, int64_t cell, const struct record_line *line, const struct record *r, bool duplicate);
+int merge_add_baseline(struct merge *m, int64_t setting, const struct record_line *line, const struct record_baseline *b);
+int merge_add_file(struct merge *m, int64_t bytes);
+void merge_count_line(struct merge *m, const struct record_scan *scan);
+
+/* What a reader was told of the end of a file's complete lines: SHA-256 of the last 4 KiB before `offset`, "" for none. -1: it
+ * cannot be read. */
+int merge_file_tail(const char *run, const char *name, int64_t offset, char hex[PKB_DIGEST_HEX], struct pkb_error *err);
+
+/* A word for the plan of a run, "" where it has none on disk: SHA-256 of plan/shards, which holds digests of all cells. */
+int merge_plan_word(const char *run, char hex[PKB_DIGEST_HEX], struct pkb_error *err);
+
+/* Brings RUN/results.db up to date by what was appended to RUN/records/ since. 1: done, m->summary is the new one; 0: this takes a
+ * whole merge (nothing was changed); never fails otherwise (merge_update.c). */
+int merge_update(struct merge *m, const struct record_files *files);
 
 /* One row per planned cell, after all records (merge_cells.c). */
 int merge_cells_write(struct merge *m, struct pkb_error *err);

@@ -57,8 +57,10 @@ static int add_run(struct merge *m, struct pkb_error *err)
 
 int merge_summary_write(struct merge *m, struct pkb_error *err)
 {
-    char text[32];
+    char text[32], word[PKB_DIGEST_HEX];
     pkb_utc_now(text, sizeof(text));
+    if (merge_plan_word(m->run, word, err) < 0 || add_row(m, "plan", word, err) < 0)
+        return -1;
     if (add_row(m, "merged", text, err) < 0 || add_run(m, err) < 0)
         return -1;
     for (size_t i = 0; i < N_COUNTS; i++) {

@@ -23,7 +23,10 @@ static const struct {
                           "id INTEGER PRIMARY KEY, digest TEXT, model TEXT, problem TEXT, sample INTEGER, kind TEXT, path TEXT",
                           7},
     [TABLE_SKIPS] = {"skips", "problem TEXT, model TEXT, world INTEGER, cells INTEGER, reason TEXT", 5},
-    [TABLE_FILES] = {"files", "id INTEGER PRIMARY KEY, name TEXT, shard INTEGER, attempt INTEGER, bytes INTEGER", 5},
+    [TABLE_FILES] = {"files",
+                     "id INTEGER PRIMARY KEY, name TEXT, shard INTEGER, attempt INTEGER, bytes INTEGER, lines INTEGER, read "
+                     "INTEGER, tail TEXT",
+                     8},
     [TABLE_CELLS] = {"cells",
                      "id INTEGER PRIMARY KEY, setting INTEGER, candidate INTEGER, digest TEXT, state TEXT, result INTEGER,"
                      "shared INTEGER, records INTEGER, infra_errors INTEGER",
@@ -82,6 +85,11 @@ int merge_tables_finish(struct database *db, struct pkb_error *err)
         " a.time_mean AS time_ns, c.shared, c.records, c.infra_errors, c.setting, c.candidate, c.result"
         " FROM cells c JOIN settings s ON s.id = c.setting JOIN candidates k ON k.id = c.candidate"
         " LEFT JOIN attempts a ON a.id = c.result;"
-        "CREATE INDEX attempts_duplicate ON attempts (id) WHERE duplicate;",
+        "CREATE INDEX attempts_duplicate ON attempts (id) WHERE duplicate;"
+        "CREATE INDEX attempts_open ON attempts (cell) WHERE outcome IN ('infra_error', 'not_run');"
+        "CREATE INDEX cells_pair ON cells (setting, candidate);"
+        "CREATE INDEX cells_open ON cells (state) WHERE state <> 'done';"
+        "CREATE INDEX settings_digest ON settings (digest);"
+        "CREATE INDEX candidates_digest ON candidates (digest);",
         err);
 }

@@ -36,12 +36,21 @@ static int add(struct record_files *list, size_t *capacity, DIR *dir, const char
     *f = (struct record_file){.name = strdup(name), .bytes = -1};
     if (!f->name)
         return pkb_error_set(err, "out of memory");
-    if (!record_file_parse(name, &f->shard, &f->attempt))
+    if (!record_file_parse(name, &f->shard, &f->attempt) || f->shard > RECORD_MAX_SHARD || f->attempt > RECORD_MAX_ATTEMPT)
         f->shard = f->attempt = 0;
     if (fstatat(dirfd(dir), name, &st, 0) == 0 && S_ISREG(st.st_mode))
         f->bytes = st.st_size;
     list->n++;
     return 0;
+}
+
+/* Files of records by attempt and shard; others, which stand before them, by their place. */
+static void number_files(struct record_files *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        struct record_file *f = &list->files[i];
+        f->key = f->attempt > 0 ? (int64_t)f->attempt << RECORD_KEY_SHARD_BITS | f->shard : (int64_t)i + 1;
+    }
 }
 
 static int list_folder(DIR *dir, struct record_files *list, struct pkb_error *err)
@@ -57,6 +66,7 @@ static int list_folder(DIR *dir, struct record_files *list, struct pkb_error *er
         return pkb_error_errno(err, "cannot list");
     if (list->n > 0)
         qsort(list->files, list->n, sizeof(*list->files), by_attempt);
+    number_files(list);
     return 0;
 }
 

@@ -12,7 +12,21 @@ struct record_file {
     char *name;         /* without the folder */
     int shard, attempt; /* attempt 0: the name is not one of a file of records */
     int64_t bytes;      /* -1: cannot be examined */
+    int64_t key;        /* orders files as they count; unique in a list */
 };
+
+/* What follows from a file's name and a line's number alone, so that identifiers of records never depend on when they were merged:
+ * they sort as records count. Attempts up to 16383, shards up to 2097151; files beyond are no files of records. */
+#define RECORD_KEY_SHARD_BITS 21
+#define RECORD_KEY_LINE_BITS 28
+#define RECORD_MAX_ATTEMPT 16383
+#define RECORD_MAX_SHARD ((1 << RECORD_KEY_SHARD_BITS) - 1)
+#define RECORD_MAX_LINES ((INT64_C(1) << RECORD_KEY_LINE_BITS) - 1)
+
+static inline int64_t record_line_key(const struct record_file *file, int64_t line)
+{
+    return file->key << RECORD_KEY_LINE_BITS | line;
+}
 
 struct record_files {
     struct record_file *files; /* by attempt, shard, name */

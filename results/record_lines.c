@@ -92,14 +92,22 @@ static int read_all(struct reader *r, const char *path, int64_t *size, struct pk
     return r->used > 0 || r->line.size > 0 ? emit(r, r->buffer, r->used, false) : 0;
 }
 
-int record_lines_read(const char *path, record_line_fn *visit, void *arg, int64_t *size, struct pkb_error *err)
+int record_lines_read(const char *path, const struct record_start *start, record_line_fn *visit, void *arg, int64_t *size,
+                      struct pkb_error *err)
 {
     struct reader r = {.visit = visit, .arg = arg, .line.number = 1};
     int64_t bytes = 0;
     r.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (r.fd < 0)
         return pkb_error_errno(err, "%s", path);
-    int rc = read_all(&r, path, &bytes, err);
+    int rc = 0;
+    if (start && start->offset > 0) {
+        r.line.number = start->lines + 1;
+        r.line.offset = bytes = start->offset;
+        rc = lseek(r.fd, start->offset, SEEK_SET) < 0 ? pkb_error_errno(err, "%s", path) : 0;
+    }
+    if (rc == 0)
+        rc = read_all(&r, path, &bytes, err);
     (void)close(r.fd);
     free(r.buffer);
     if (size)

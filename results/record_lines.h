@@ -18,9 +18,15 @@ struct record_line {
     bool too_long; /* more than RECORD_MAX_LINE bytes: `text` is not all of it, not to be read */
 };
 
+/* Where to start: after `line` complete lines, which end at byte `offset`. NULL or zero: at the beginning. */
+struct record_start {
+    int64_t offset, lines;
+};
+
 /* Calls `visit` for every line in order; the text is borrowed for the call. Stops when it returns non-zero and returns that. *size
- * (may be NULL) becomes the number of bytes read. -1 with the error set when the file cannot be read. */
+ * (may be NULL) becomes the size up to which it was read. -1 with the error set when the file cannot be read. */
 typedef int record_line_fn(void *arg, const struct record_line *line);
-int record_lines_read(const char *path, record_line_fn *visit, void *arg, int64_t *size, struct pkb_error *err);
+int record_lines_read(const char *path, const struct record_start *start, record_line_fn *visit, void *arg, int64_t *size,
+                      struct pkb_error *err);
 
 #endif

@@ -32,5 +32,5 @@ static int read_line(void *arg, const struct record_line *line)
 int record_file_read(const char *path, record_visit_fn *visit, void *arg, struct pkb_error *err)
 {
     struct reading r = {.visit = visit, .arg = arg};
-    return record_lines_read(path, read_line, &r, NULL, err);
+    return record_lines_read(path, NULL, read_line, &r, NULL, err);
 }

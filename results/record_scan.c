@@ -56,8 +56,14 @@ static int visit_line(void *arg, const struct record_line *line)
     return s->visit(s->arg, &s->scan);
 }
 
-int record_file_scan(const char *path, record_scan_fn *visit, void *arg, int64_t *size, struct pkb_error *err)
+int record_file_scan_from(const char *path, const struct record_start *start, record_scan_fn *visit, void *arg, int64_t *size,
+                          struct pkb_error *err)
 {
     struct scanning s = {.visit = visit, .arg = arg};
-    return record_lines_read(path, visit_line, &s, size, err);
+    return record_lines_read(path, start, visit_line, &s, size, err);
+}
+
+int record_file_scan(const char *path, record_scan_fn *visit, void *arg, int64_t *size, struct pkb_error *err)
+{
+    return record_file_scan_from(path, NULL, visit, arg, size, err);
 }

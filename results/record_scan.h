@@ -35,4 +35,8 @@ void record_scan_line(const struct record_line *line, struct record_scan *out);
 typedef int record_scan_fn(void *arg, const struct record_scan *scan);
 int record_file_scan(const char *path, record_scan_fn *visit, void *arg, int64_t *size, struct pkb_error *err);
 
+/* The same for the lines after `start`. */
+int record_file_scan_from(const char *path, const struct record_start *start, record_scan_fn *visit, void *arg, int64_t *size,
+                          struct pkb_error *err);
+
 #endif
