@@ -41,4 +41,9 @@ count_memcheck() {
     echo "$(grep -c '^memcheck-result: PASS' "$1") $(grep -c '^memcheck-result: FAIL' "$1")"
 }
 
-count_memcheck_skips() { :; }
+count_memcheck_skips() {
+    local test reason
+    sed -n 's/^memcheck-result: SKIP //p' "$1" | while read -r test reason; do
+        say "skipped: memcheck of $(basename "$test"): $reason"
+    done
+}
