@@ -149,6 +149,126 @@ template <typename T> __device__ __forceinline__ void store(const struct cuda_ar
     }
 }
 
+/* ---- groups of four ------------------------------------------------------------------------------------------------ */
+
+/* Neighbours that are read and written together, when their place is a multiple of four and the array starts at a multiple of
+ * four elements. */
+#define GROUP 4
+
+template <typename E> struct alignas(sizeof(E) * GROUP > 16 ? 16 : sizeof(E) * GROUP) group_of {
+    E e[GROUP];
+};
+
+template <typename T, typename E, typename F>
+__device__ __forceinline__ void load_group_as(const struct cuda_array &a, int64_t i, T x[GROUP], F convert)
+{
+    struct group_of<E> g = *(const struct group_of<E> *)((const E *)a.data + i);
+#pragma unroll
+    for (int k = 0; k < GROUP; k++)
+        from_element(convert(g.e[k]), &x[k]);
+}
+
+template <typename T> __device__ __forceinline__ void load_group(const struct cuda_array &a, int64_t i, T x[GROUP])
+{
+    switch (a.dtype) {
+    case PKB_BF16:
+        load_group_as<T, uint16_t>(a, i, x, [](uint16_t e) { return f32_of_bf16(e); });
+        break;
+    case PKB_F16:
+        load_group_as<T, uint16_t>(a, i, x, [](uint16_t e) { return f32_of_f16(e); });
+        break;
+    case PKB_F32:
+        load_group_as<T, float>(a, i, x, [](float e) { return e; });
+        break;
+    case PKB_F64:
+        load_group_as<T, double>(a, i, x, [](double e) { return e; });
+        break;
+    case PKB_FP8_E4M3:
+        load_group_as<T, uint8_t>(a, i, x, [](uint8_t e) { return f32_of_e4m3(e); });
+        break;
+    case PKB_I32:
+        load_group_as<T, int32_t>(a, i, x, [](int32_t e) { return (int64_t)e; });
+        break;
+    case PKB_I64:
+        load_group_as<T, int64_t>(a, i, x, [](int64_t e) { return e; });
+        break;
+    case PKB_U8:
+        load_group_as<T, uint8_t>(a, i, x, [](uint8_t e) { return (int64_t)e; });
+        break;
+    default: /* PKB_BOOL */
+        load_group_as<T, uint8_t>(a, i, x, [](uint8_t e) { return (int64_t)(e != 0); });
+        break;
+    }
+}
+
+template <typename T, typename E, typename F>
+__device__ __forceinline__ void store_group_as(const struct cuda_array &d, int64_t i, const T x[GROUP], F convert)
+{
+    struct group_of<E> g;
+#pragma unroll
+    for (int k = 0; k < GROUP; k++)
+        g.e[k] = (E)convert(x[k]);
+    *(struct group_of<E> *)((E *)d.data + i) = g;
+}
+
+template <typename T> __device__ __forceinline__ void store_group(const struct cuda_array &d, int64_t i, const T x[GROUP])
+{
+    switch (d.dtype) {
+    case PKB_BF16:
+        store_group_as<T, uint16_t>(d, i, x, [](T e) { return bf16_of_f32(f32_for_narrow(e)); });
+        break;
+    case PKB_F16:
+        store_group_as<T, uint16_t>(d, i, x, [](T e) { return f16_of_f32(f32_for_narrow(e)); });
+        break;
+    case PKB_F32:
+        store_group_as<T, float>(d, i, x, [](T e) { return (float)e; });
+        break;
+    case PKB_F64:
+        store_group_as<T, double>(d, i, x, [](T e) { return (double)e; });
+        break;
+    case PKB_FP8_E4M3:
+        store_group_as<T, uint8_t>(d, i, x, [](T e) { return e4m3_of_f32(f32_for_narrow(e)); });
+        break;
+    case PKB_I32:
+        store_group_as<T, int32_t>(d, i, x, [](T e) { return i32_of_i64(integer_of(e)); });
+        break;
+    case PKB_I64:
+        store_group_as<T, int64_t>(d, i, x, [](T e) { return integer_of(e); });
+        break;
+    case PKB_U8:
+        store_group_as<T, uint8_t>(d, i, x, [](T e) { return u8_of_i64(integer_of(e)); });
+        break;
+    default: /* PKB_BOOL */
+        store_group_as<T, uint8_t>(d, i, x, [](T e) { return e != 0; });
+        break;
+    }
+}
+
+/* Bytes of an element, as dtype_size has them. */
+static inline size_t element_size(int dtype)
+{
+    switch (dtype) {
+    case PKB_BF16:
+    case PKB_F16:
+        return 2;
+    case PKB_F32:
+    case PKB_I32:
+        return 4;
+    case PKB_F64:
+    case PKB_I64:
+        return 8;
+    default:
+        return 1;
+    }
+}
+
+/* Whether an array starts where groups can. */
+static inline bool starts_group(const struct cuda_array &a)
+{
+    size_t size = GROUP * element_size(a.dtype);
+    return (uintptr_t)a.data % (size > 16 ? 16 : size) == 0;
+}
+
 /* ---- faults -------------------------------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ void raise_fault(struct cuda_fault *f, int kind, int64_t at, int64_t value, int64_t limit)

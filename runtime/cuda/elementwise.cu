@@ -108,80 +108,95 @@ template <> __device__ __forceinline__ int64_t binary<int64_t>(int op, int64_t x
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------- */
 
-/* A thread has several elements under way: it loads all of them before it stores the first. They are a block's width apart, so that
- * neighbours are loaded together. */
-#define BATCH 4
-
-template <typename F> __device__ __forceinline__ void for_batches(int64_t n, F batch)
+/* Every thread computes a group of four neighbours, read and written at once where `whole` says that arrays start right; the last
+ * group may be shorter. */
+template <typename T>
+__device__ __forceinline__ void load_up_to(const struct cuda_array &a, int64_t i, int64_t n, bool whole, T x[GROUP])
 {
-    for (int64_t i = (int64_t)blockIdx.x * (BATCH * KERNEL_THREADS) + threadIdx.x; i < n;
-         i += (int64_t)gridDim.x * (BATCH * KERNEL_THREADS))
-        batch(i);
+    if (whole && i + GROUP <= n) {
+        load_group(a, i, x);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < GROUP; k++)
+        x[k] = i + k < n ? load<T>(a, i + k) : (T)1;
 }
 
-template <typename T> __device__ __forceinline__ void load_batch(const struct cuda_array &a, int64_t i, int64_t n, T x[BATCH])
+template <typename T>
+__device__ __forceinline__ void store_up_to(const struct cuda_array &d, int64_t i, int64_t n, bool whole, const T x[GROUP])
 {
+    if (whole && i + GROUP <= n) {
+        store_group(d, i, x);
+        return;
+    }
 #pragma unroll
-    for (int k = 0; k < BATCH; k++) {
-        int64_t at = i + k * KERNEL_THREADS;
-        x[k] = at < n ? load<T>(a, at) : (T)1;
+    for (int k = 0; k < GROUP; k++) {
+        if (i + k < n)
+            store<T>(d, i + k, x[k]);
+    }
+}
+
+template <typename T> __global__ void unary_kernel(int op, struct cuda_array dst, struct cuda_array a, int64_t n, bool whole)
+{
+    for (int64_t i = GROUP * first_element(); i < n; i += GROUP * element_step()) {
+        T x[GROUP];
+        load_up_to(a, i, n, whole, x);
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            x[k] = unary<T>(op, x[k]);
+        store_up_to(dst, i, n, whole, x);
     }
 }
 
 template <typename T>
-__device__ __forceinline__ void store_batch(const struct cuda_array &d, int64_t i, int64_t n, const T x[BATCH])
-{
-#pragma unroll
-    for (int k = 0; k < BATCH; k++) {
-        int64_t at = i + k * KERNEL_THREADS;
-        if (at < n)
-            store<T>(d, at, x[k]);
-    }
-}
-
-template <typename T> __global__ void unary_kernel(int op, struct cuda_array dst, struct cuda_array a, int64_t n)
-{
-    for_batches(n, [&](int64_t i) {
-        T x[BATCH];
-        load_batch(a, i, n, x);
-#pragma unroll
-        for (int k = 0; k < BATCH; k++)
-            x[k] = unary<T>(op, x[k]);
-        store_batch(dst, i, n, x);
-    });
-}
-
-template <typename T> __global__ void binary_scalar_kernel(int op, struct cuda_array dst, struct cuda_array a, T b, int64_t n)
+__global__ void binary_scalar_kernel(int op, struct cuda_array dst, struct cuda_array a, T b, int64_t n, bool whole)
 {
     bool bad; /* the host has checked the divisor */
-    for_batches(n, [&](int64_t i) {
-        T x[BATCH];
-        load_batch(a, i, n, x);
+    for (int64_t i = GROUP * first_element(); i < n; i += GROUP * element_step()) {
+        T x[GROUP];
+        load_up_to(a, i, n, whole, x);
 #pragma unroll
-        for (int k = 0; k < BATCH; k++)
+        for (int k = 0; k < GROUP; k++)
             x[k] = binary<T>(op, x[k], b, &bad);
-        store_batch(dst, i, n, x);
-    });
+        store_up_to(dst, i, n, whole, x);
+    }
 }
 
-/* Operands of the destination's shape. */
+/* A group of an operand: neighbours (stride 1), or one element for all (stride 0). */
 template <typename T>
-__global__ void binary_equal_kernel(int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b, int64_t n,
-                                    struct cuda_fault *fault)
+__device__ __forceinline__ void load_operand(const struct cuda_array &a, int64_t at, int64_t stride, T x[GROUP])
 {
-    for_batches(n, [&](int64_t i) {
-        T x[BATCH], y[BATCH];
-        load_batch(a, i, n, x);
-        load_batch(b, i, n, y);
+    if (stride == 1) {
+        load_group(a, at, x);
+        return;
+    }
+    x[0] = load<T>(a, at);
 #pragma unroll
-        for (int k = 0; k < BATCH; k++) {
+    for (int k = 1; k < GROUP; k++)
+        x[k] = x[0];
+}
+
+/* Groups lie within one row of the innermost dimension. */
+template <typename T>
+__global__ void binary_group_kernel(int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b,
+                                    struct cuda_walk walk, struct cuda_fault *fault)
+{
+    int last = walk.ndim - 1;
+    for (int64_t i = GROUP * first_element(); i < walk.n; i += GROUP * element_step()) {
+        T x[GROUP], y[GROUP];
+        int64_t at_a, at_b;
+        places(walk, i, &at_a, &at_b);
+        load_operand(a, at_a, walk.a[last], x);
+        load_operand(b, at_b, walk.b[last], y);
+#pragma unroll
+        for (int k = 0; k < GROUP; k++) {
             bool bad = false;
             x[k] = binary<T>(op, x[k], y[k], &bad);
             if (bad)
-                raise_fault(fault, FAULT_DIVISION, i + k * KERNEL_THREADS, 0, 0);
+                raise_fault(fault, FAULT_DIVISION, at_b + k * walk.b[last], 0, 0);
         }
-        store_batch(dst, i, n, x);
-    });
+        store_group(dst, i, x);
+    }
 }
 
 template <typename T>
@@ -209,26 +224,42 @@ template <typename T> __global__ void fill_kernel(T *dst, T value, int64_t n)
 cudaError_t kernel_unary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, int64_t n,
                          cudaStream_t stream)
 {
-    unsigned grid = grid_for(n, BATCH * KERNEL_THREADS);
-    FOR_ARITHMETIC(type, (unary_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, n)));
+    unsigned grid = grid_for(n, GROUP * KERNEL_THREADS);
+    bool whole = starts_group(dst) && starts_group(a);
+    FOR_ARITHMETIC(type, (unary_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, n, whole)));
     return cudaGetLastError();
 }
 
 cudaError_t kernel_binary_scalar(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, double b,
                                  int64_t n, cudaStream_t stream)
 {
-    unsigned grid = grid_for(n, BATCH * KERNEL_THREADS);
-    FOR_ARITHMETIC(type, (binary_scalar_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, (T)b, n)));
+    unsigned grid = grid_for(n, GROUP * KERNEL_THREADS);
+    bool whole = starts_group(dst) && starts_group(a);
+    FOR_ARITHMETIC(type, (binary_scalar_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, (T)b, n, whole)));
     return cudaGetLastError();
+}
+
+/* Whether an operand's groups of neighbours start where groups can, or it stands still within a row. */
+static bool in_groups(const struct cuda_array &x, int ndim, const int64_t *strides)
+{
+    if (strides[ndim - 1] == 0)
+        return true;
+    for (int i = 0; i < ndim - 1; i++) {
+        if (strides[i] % GROUP != 0)
+            return false;
+    }
+    return strides[ndim - 1] == 1 && starts_group(x);
 }
 
 cudaError_t kernel_binary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b,
                           const struct cuda_walk *walk, struct cuda_fault *fault, cudaStream_t stream)
 {
-    bool equal = walk->ndim == 1 && walk->a[0] == 1 && walk->b[0] == 1;
-    unsigned grid = grid_for(walk->n, equal ? BATCH * KERNEL_THREADS : KERNEL_THREADS);
-    if (equal)
-        FOR_ARITHMETIC(type, (binary_equal_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, b, walk->n, fault)));
+    int ndim = walk->ndim;
+    bool groups = ndim > 0 && walk->shape[ndim - 1] % GROUP == 0 && starts_group(dst) && in_groups(a, ndim, walk->a) &&
+                  in_groups(b, ndim, walk->b);
+    unsigned grid = grid_for(walk->n, (groups ? GROUP : 1) * KERNEL_THREADS);
+    if (groups)
+        FOR_ARITHMETIC(type, (binary_group_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, b, *walk, fault)));
     else
         FOR_ARITHMETIC(type, (binary_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, b, *walk, fault)));
     return cudaGetLastError();

@@ -114,15 +114,15 @@ int cuda_binary_scalar(struct rt_device *dev, enum rt_binary op, pkb_tensor *dst
 
 /* ---- reductions ---------------------------------------------------------------------------------------------------- */
 
-#define BUSY_BLOCKS 512     /* so many keep a GPU busy */
-#define SEGMENT_LENGTH 1024 /* shorter ones are not worth a second step */
+#define BUSY_BLOCKS 1024 /* so many keep a GPU busy */
 #define SEGMENTS_MOST 1024
 
-/* A few long reductions are split, so that more than a few blocks have work. */
+/* A few long reductions are split, so that more than a few blocks have work; but not below what a block does in a moment. */
 static int32_t segments_for(const struct rt_reduce_form *f)
 {
-    int64_t blocks = f->outer * (f->inner == 1 ? 1 : (f->inner + 31) / 32);
-    int64_t useful = f->length / SEGMENT_LENGTH, wanted = blocks > 0 ? BUSY_BLOCKS / blocks : 1;
+    bool rows = f->inner == 1;
+    int64_t blocks = f->outer * (rows ? 1 : (f->inner + 127) / 128);
+    int64_t useful = f->length / (rows ? 4096 : 64), wanted = blocks > 0 ? BUSY_BLOCKS / blocks : 1;
     int64_t segments = useful < wanted ? useful : wanted;
     return (int32_t)(segments < 2 ? 1 : segments > SEGMENTS_MOST ? SEGMENTS_MOST : segments);
 }

@@ -114,14 +114,20 @@ template <typename T> __device__ __forceinline__ T join_block(int op, T x, T *sh
     return x;
 }
 
-/* inner is 1: a block per (o, s). */
-template <typename T> __global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
+/* inner is 1: a block per (o, s). With `groups`, rows and segments are made of groups. */
+template <typename T>
+__global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r, bool groups)
 {
     __shared__ T shared[KERNEL_THREADS];
     for (int64_t job = blockIdx.x; job < r.outer * r.segments; job += gridDim.x) {
-        int64_t o = job / r.segments, s = job % r.segments, end = segment_start(r, s + 1);
+        int64_t o = job / r.segments, s = job % r.segments, start = segment_start(r, s), end = segment_start(r, s + 1);
         T x = neutral<T>(op);
-        for (int64_t k = segment_start(r, s) + threadIdx.x; k < end; k += KERNEL_THREADS)
+        for (int64_t k = start + GROUP * threadIdx.x; groups && k < end; k += GROUP * KERNEL_THREADS) {
+            T y[GROUP];
+            load_group(a, o * r.length + k, y);
+            x = join(op, x, join(op, join(op, y[0], y[1]), join(op, y[2], y[3])));
+        }
+        for (int64_t k = start + threadIdx.x; !groups && k < end; k += KERNEL_THREADS)
             x = join(op, x, load<T>(a, o * r.length + k));
         x = join_block(op, x, shared, (int)threadIdx.x, KERNEL_THREADS, 1);
         if (threadIdx.x == 0)
@@ -146,15 +152,52 @@ template <typename T> __global__ void reduce_columns(int op, struct cuda_array d
     }
 }
 
+/* The same where columns come in groups: a thread has a group of them, and two rows under way. */
+template <typename T>
+__global__ void reduce_column_groups(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r)
+{
+    __shared__ T shared[KERNEL_THREADS];
+    int64_t groups = r.inner / GROUP, tiles = (groups + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    for (int64_t job = blockIdx.x; job < r.outer * r.segments * tiles; job += gridDim.x) {
+        int64_t row = job / tiles, o = row / r.segments, s = row % r.segments, end = segment_start(r, s + 1);
+        int64_t j = job % tiles * TILE_COLUMNS + threadIdx.x;
+        T x[GROUP], y[2][GROUP];
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            x[i] = neutral<T>(op);
+        for (int64_t k = segment_start(r, s) + threadIdx.y; k < end && j < groups; k += 2 * TILE_ROWS) {
+            bool both = k + TILE_ROWS < end;
+            load_group(a, (o * r.length + k) * r.inner + GROUP * j, y[0]);
+            if (both)
+                load_group(a, (o * r.length + k + TILE_ROWS) * r.inner + GROUP * j, y[1]);
+#pragma unroll
+            for (int i = 0; i < GROUP; i++)
+                x[i] = join(op, x[i], both ? join(op, y[0][i], y[1][i]) : y[0][i]);
+        }
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            x[i] = join_block(op, x[i], shared + threadIdx.x, (int)threadIdx.y, TILE_ROWS, TILE_COLUMNS);
+        if (threadIdx.y == 0 && j < groups)
+            store_group(dst, row * r.inner + GROUP * j, x);
+    }
+}
+
 cudaError_t kernel_reduce(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a,
                           const struct cuda_reduction *r, cudaStream_t stream)
 {
-    int64_t tiles = (r->inner + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    unsigned grid = grid_for(r->outer * r->segments * (r->inner == 1 ? 1 : tiles), 1);
+    int64_t jobs = r->outer * r->segments, tiles = (r->inner + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    bool rows = r->inner == 1,
+         groups = starts_group(a) && (rows || starts_group(dst)) && (rows ? r->length : r->inner) % GROUP == 0;
     dim3 tile(TILE_COLUMNS, TILE_ROWS);
-    if (r->inner == 1)
-        FOR_ARITHMETIC(type, (reduce_rows<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, *r)));
-    else
-        FOR_ARITHMETIC(type, (reduce_columns<T><<<grid, tile, 0, stream>>>(op, dst, a, *r)));
+    if (rows) {
+        /* Segments start at groups when their length is a multiple of one. */
+        groups = groups && (r->length + r->segments - 1) / r->segments % GROUP == 0;
+        FOR_ARITHMETIC(type, (reduce_rows<T><<<grid_for(jobs, 1), KERNEL_THREADS, 0, stream>>>(op, dst, a, *r, groups)));
+    } else if (groups) {
+        tiles = (tiles + GROUP - 1) / GROUP;
+        FOR_ARITHMETIC(type, (reduce_column_groups<T><<<grid_for(jobs * tiles, 1), tile, 0, stream>>>(op, dst, a, *r)));
+    } else {
+        FOR_ARITHMETIC(type, (reduce_columns<T><<<grid_for(jobs * tiles, 1), tile, 0, stream>>>(op, dst, a, *r)));
+    }
     return cudaGetLastError();
 }

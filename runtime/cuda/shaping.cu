@@ -12,21 +12,94 @@ template <typename E> __global__ void gather_kernel(E *dst, const E *a, struct c
     }
 }
 
+/* Where neighbours of the source become strangers, tiles go through shared memory, so that both sides are accessed in runs. The
+ * source's innermost dimension is dimension `inner` of the destination. */
+#define TILE 32
+#define TILE_STEP (KERNEL_THREADS / TILE)
+
+struct tiling {
+    int64_t n_inner, n_last;         /* extents: of the source's innermost dimension, of the destination's */
+    int64_t tiles_inner, tiles_last; /* tiles along them */
+    int64_t dst_step, src_step; /* from one index of the source's innermost to the next in dst; of the destination's in src */
+    int64_t others;             /* products of the other extents */
+    struct cuda_walk walk;      /* over them: strides a in the source, b in the destination */
+};
+
+template <typename E> __global__ void tile_kernel(E *dst, const E *a, struct tiling t)
+{
+    __shared__ E tile[TILE][TILE + 1];
+    for (int64_t job = blockIdx.x; job < t.others * t.tiles_inner * t.tiles_last; job += gridDim.x) {
+        int64_t rest = job / t.tiles_last, i0 = rest % t.tiles_inner * TILE, j0 = job % t.tiles_last * TILE, from, to;
+        places(t.walk, rest / t.tiles_inner, &from, &to);
+        __syncthreads();
+        for (int k = (int)threadIdx.y; k < TILE; k += TILE_STEP) {
+            int64_t i = i0 + threadIdx.x, j = j0 + k;
+            if (i < t.n_inner && j < t.n_last)
+                tile[k][threadIdx.x] = a[from + i + j * t.src_step];
+        }
+        __syncthreads();
+        for (int k = (int)threadIdx.y; k < TILE; k += TILE_STEP) {
+            int64_t i = i0 + k, j = j0 + threadIdx.x;
+            if (i < t.n_inner && j < t.n_last)
+                dst[to + j + i * t.dst_step] = tile[threadIdx.x][k];
+        }
+    }
+}
+
+/* Fills *t when there is a dimension, not the last one, along which the source is contiguous. */
+static bool plan_tiles(const struct cuda_walk *w, struct tiling *t)
+{
+    int inner = 0, last = w->ndim - 1;
+    int64_t step = 1;
+    while (inner < last && w->a[inner] != 1)
+        inner++;
+    if (inner >= last || w->shape[inner] < TILE / 2 || w->shape[last] < TILE / 2)
+        return false;
+    *t = (struct tiling){};
+    t->n_inner = w->shape[inner];
+    t->n_last = w->shape[last];
+    t->tiles_inner = (t->n_inner + TILE - 1) / TILE;
+    t->tiles_last = (t->n_last + TILE - 1) / TILE;
+    t->src_step = w->a[last];
+    t->others = w->n / (t->n_inner * t->n_last);
+    t->walk.n = t->others;
+    t->walk.ndim = w->ndim - 2;
+    for (int i = last, k = w->ndim - 3; i >= 0; i--) {
+        if (i == inner)
+            t->dst_step = step;
+        if (i != inner && i != last) {
+            t->walk.shape[k] = w->shape[i];
+            t->walk.a[k] = w->a[i];
+            t->walk.b[k--] = step;
+        }
+        step *= w->shape[i];
+    }
+    return true;
+}
+
+template <typename E> static void launch_gather(E *dst, const E *a, const struct cuda_walk *walk, cudaStream_t stream)
+{
+    struct tiling t;
+    if (plan_tiles(walk, &t))
+        tile_kernel<<<grid_for(t.others * t.tiles_inner * t.tiles_last, 1), dim3(TILE, TILE_STEP), 0, stream>>>(dst, a, t);
+    else
+        gather_kernel<<<grid_for(walk->n, KERNEL_THREADS), KERNEL_THREADS, 0, stream>>>(dst, a, *walk);
+}
+
 cudaError_t kernel_gather(void *dst, const void *a, int size, const struct cuda_walk *walk, cudaStream_t stream)
 {
-    unsigned grid = grid_for(walk->n, KERNEL_THREADS);
     switch (size) {
     case 1:
-        gather_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint8_t *)dst, (const uint8_t *)a, *walk);
+        launch_gather((uint8_t *)dst, (const uint8_t *)a, walk, stream);
         break;
     case 2:
-        gather_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint16_t *)dst, (const uint16_t *)a, *walk);
+        launch_gather((uint16_t *)dst, (const uint16_t *)a, walk, stream);
         break;
     case 4:
-        gather_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint32_t *)dst, (const uint32_t *)a, *walk);
+        launch_gather((uint32_t *)dst, (const uint32_t *)a, walk, stream);
         break;
     default:
-        gather_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint64_t *)dst, (const uint64_t *)a, *walk);
+        launch_gather((uint64_t *)dst, (const uint64_t *)a, walk, stream);
         break;
     }
     return cudaGetLastError();

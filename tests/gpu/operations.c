@@ -260,6 +260,12 @@ static void binaries(const struct gpu_pair *pair)
             if (!(division && integer)) { /* random integers are 0 sometimes */
                 c.in[0] = FORM(type, 5, 1, 129), c.in[1] = FORM(type, 3, 1), c.dst = FORM(type, 5, 3, 129);
                 run_case(pair, &c);
+                c.in[0] = FORM(type, 5, 8, 128), c.in[1] = FORM(type, 8, 1), c.dst = FORM(type, 5, 8, 128);
+                run_case(pair, &c);
+                c.in[0] = FORM(type, 6, 1, 132), c.in[1] = FORM(PKB_F32, 9, 132), c.dst = FORM(PKB_F32, 6, 9, 132);
+                run_case(pair, &c);
+                c.in[0] = FORM(type, 4096), c.in[1] = FORM(type, 4096), c.dst = FORM(type, 4096);
+                run_case(pair, &c);
                 c.in[0] = FORM(type, 1001), c.in[1] = FORM(PKB_F32, 1001), c.dst = FORM(PKB_BF16, 1001);
                 run_case(pair, &c);
                 c.in[0] = FORM(type, 4, 33), c.in[1] = FORM(type, 1), c.dst = FORM(PKB_F64, 4, 33);
@@ -276,8 +282,8 @@ static void binaries(const struct gpu_pair *pair)
 
 static void reductions(const struct gpu_pair *pair)
 {
-    static const int64_t forms[][3] = {{1, 1, 1},    {1, 70003, 1}, {37, 129, 1}, {3, 65, 33},
-                                       {1, 9000, 7}, {2, 1, 300},   {0, 5, 2},    {5, 4100, 40}};
+    static const int64_t forms[][3] = {{33, 1000, 64}, {1, 70000, 1}, {9, 4096, 1}, {2, 777, 132}, {1, 1, 1}, {1, 70003, 1},
+                                       {37, 129, 1},   {3, 65, 33},   {1, 9000, 7}, {2, 1, 300},   {0, 5, 2}, {5, 4100, 40}};
     for (int op = 0; op < RT_REDUCTION_COUNT; op++) {
         for (int type = 0; type < PKB_DTYPE_COUNT; type++) {
             for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
@@ -347,6 +353,20 @@ static void rearrangements(const struct gpu_pair *pair)
         struct op_case t = {
             "permute", call_permute, .n_in = 1, .in = {FORM(type, 65, 129)}, .order = {1, 0}, .dst = FORM(type, 129, 65)};
         run_case(pair, &t);
+        struct op_case p = {"permute",
+                            call_permute,
+                            .n_in = 1,
+                            .in = {FORM(type, 3, 40, 2, 65)},
+                            .order = {3, 0, 2, 1},
+                            .dst = FORM(type, 65, 3, 2, 40)};
+        run_case(pair, &p);
+        struct op_case q = {"permute",
+                            call_permute,
+                            .n_in = 1,
+                            .in = {FORM(type, 3, 33, 64, 5)},
+                            .order = {0, 2, 1, 3},
+                            .dst = FORM(type, 3, 64, 33, 5)};
+        run_case(pair, &q);
         struct op_case k = {"concat",
                             call_concat,
                             .n_in = 3,
