@@ -20,7 +20,7 @@
 
 /* How candidates of one kind are compiled on this machine.
  *
- * c: $PKB_CC, else cc on PATH. cu: $PKB_NVCC, else nvcc on PATH, else the CUDA folder that pkb was configured with; its host compiler is
+ * c: $PKB_CC, else cc on PATH. cu: $PKB_NVCC, else nvcc on PATH, else the one that pkb was configured with; its host compiler is
  * $PKB_CXX, else c++ on PATH. Machine code is made for $PKB_CUDA_ARCHS ("90a" or "80,90a"), else for the GPUs that are visible
  * here, else for a list that covers the usual ones (and PTX for others). The CUDA runtime is linked as a shared library, as the backend
  * does, so that both see one state. */

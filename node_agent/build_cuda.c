@@ -33,7 +33,7 @@ static char *find_nvcc(struct pkb_error *err)
         return toolchain_program("PKB_NVCC", "nvcc", "CUDA compiler", err);
     char *nvcc = toolchain_on_path("nvcc", NULL);
     if (!nvcc)
-        nvcc = pkb_format(err, "%s/bin/nvcc", PKB_CUDA_DIR[0] ? PKB_CUDA_DIR : "/usr/local/cuda");
+        nvcc = pkb_format(err, "%s", PKB_CONFIGURED_NVCC[0] ? PKB_CONFIGURED_NVCC : "/usr/local/cuda/bin/nvcc");
     if (nvcc && access(nvcc, X_OK) == 0)
         return nvcc;
     pkb_error_set(err,

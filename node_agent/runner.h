@@ -76,6 +76,8 @@ struct runner {
         int (*setup)(const pkb_context *, const pkb_tensor *, const pkb_tensor *);
         void (*teardown)(const pkb_context *);
         int32_t local_rank, local_world, node, nodes;
+        enum rt_fault fault; /* seen before a service was given, so that the service does not stumble over it */
+        struct pkb_error why;
     } candidate;
 
     /* The first failure. */
@@ -122,6 +124,9 @@ int runner_called(struct runner *r, int rc, const char *function);
 
 /* Stream-ordered barrier over all ranks, shown in the status page. */
 void runner_barrier(struct runner *r);
+
+/* What the candidate has left of the device since it was loaded, as rt_foreign_fault. */
+enum rt_fault runner_candidate_fault(struct runner *r, struct pkb_error *err);
 
 /* Waits for the device; a failure is the role's blame. */
 int runner_sync(struct runner *r, const char *doing);

@@ -11,11 +11,31 @@ static struct runner *the_runner;
 
 /* ---- services ---------------------------------------------------------------------------------------------------------- */
 
+/* What the candidate has left so far; the first fault stays. */
+static void note_fault(struct runner *r)
+{
+    struct pkb_error why;
+    enum rt_fault fault = rt_foreign_fault(r->rt, &why);
+    if (r->candidate.fault == RT_FAULT_NONE && fault != RT_FAULT_NONE) {
+        r->candidate.fault = fault;
+        r->candidate.why = why;
+    }
+}
+
+enum rt_fault runner_candidate_fault(struct runner *r, struct pkb_error *err)
+{
+    note_fault(r);
+    if (r->candidate.fault != RT_FAULT_NONE)
+        *err = r->candidate.why;
+    return r->candidate.fault;
+}
+
 static int service_symm_alloc(const pkb_context *context, size_t bytes, pkb_symm *symm)
 {
     struct runner *r = the_runner;
     struct pkb_error err;
     (void)context;
+    note_fault(r);
     uint32_t before = runner_enter(r, STAGE_ALLOC);
     int rc = rt_symm_alloc(r->rt, bytes, symm, &err);
     if (rc < 0)
@@ -27,6 +47,7 @@ static int service_symm_alloc(const pkb_context *context, size_t bytes, pkb_symm
 static int service_barrier(const pkb_context *context)
 {
     (void)context;
+    note_fault(the_runner);
     runner_barrier(the_runner);
     return rt_status(the_runner->rt, NULL) < 0 ? -1 : 0;
 }

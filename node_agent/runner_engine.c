@@ -129,7 +129,7 @@ int runner_called(struct runner *r, int rc, const char *function)
 {
     bool refused = atomic_load_explicit(&r->status->alloc_refused, memory_order_relaxed);
     struct pkb_error why = {""};
-    enum rt_fault fault = r->role == &runner_candidate ? rt_foreign_fault(r->rt, &why) : RT_FAULT_NONE;
+    enum rt_fault fault = r->role == &runner_candidate ? runner_candidate_fault(r, &why) : RT_FAULT_NONE;
     if (fault == RT_FAULT_NONE && rt_status(r->rt, &why) == 0) {
         if (rc == 0)
             return 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sweep file can call: an allow-list of Lua's functions, and sweep, problems, family, models. */
+/* What a sweep file can call: an allow-list of Lua's functions, and sweep, problems, family, models, machine. */
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sweeps/lua_state.h"
+#include "sweeps/machine.h"
 #include "sweeps/pattern.h"
 #include "util/suggest.h"
 
@@ -226,6 +227,22 @@ static void open_sweep(lua_State *L, int globals)
     lua_setfield(L, globals, "models");
 }
 
+static void open_machine(lua_State *L, int globals)
+{
+    struct sweep_machine m;
+    struct pkb_error err;
+    if (sweep_machine_read(&m, &err) < 0)
+        luaL_error(L, "%s", err.text);
+    lua_newtable(L);
+    lua_pushstring(L, m.device);
+    lua_setfield(L, -2, "device");
+    lua_pushinteger(L, m.gpus);
+    lua_setfield(L, -2, "gpus");
+    lua_pushinteger(L, m.ranks);
+    lua_setfield(L, -2, "ranks");
+    lua_setfield(L, globals, "machine");
+}
+
 void sweep_library_open(lua_State *L)
 {
     lua_newtable(L);
@@ -239,6 +256,7 @@ void sweep_library_open(lua_State *L)
     open_part(L, globals, "math", luaopen_math, math_entries);
     open_part(L, globals, "utf8", luaopen_utf8, utf8_entries);
     open_sweep(L, globals);
+    open_machine(L, globals);
     lua_settop(L, globals);
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 }
@@ -253,7 +271,7 @@ static const char *const absent[] = {"io",           "os",           "debug",   
 
 static const char *const present[] = {"assert", "error", "ipairs",   "next",     "pairs",  "rawequal", "rawlen",
                                       "select", "type",  "tonumber", "tostring", "string", "table",    "math",
-                                      "utf8",   "sweep", "family",   "problems", "models"};
+                                      "utf8",   "sweep", "family",   "problems", "models", "machine"};
 
 void sweep_library_hint(const char *message, char *hint, size_t size)
 {

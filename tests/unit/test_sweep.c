@@ -279,6 +279,32 @@ static void test_cell_is_fresh(void **state)
     sweep_destroy(s);
 }
 
+/* The device and its limits are what the environment says: no GPU is needed for that. */
+static void test_machine(void **state)
+{
+    static const char text[] = "assert(machine.ranks >= machine.gpus, machine.gpus)\n"
+                               "return sweep { candidates = \"store\", problems = { 1 }, device = machine.device }\n";
+    static const struct {
+        const char *wanted, *device; /* NULL: an error */
+    } rows[] = {{"host", "host"}, {"cuda", "cuda"}, {"", "host"}, {"gpu", NULL}, {"CUDA", NULL}, {"host ", NULL}};
+    (void)state;
+    assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "", 1), 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pkb_error err = {""};
+        assert_int_equal(setenv("PKB_DEVICE", rows[i].wanted, 1), 0);
+        struct sweep *s = load(text, &err);
+        if ((s != NULL) != (rows[i].device != NULL))
+            fail_msg("PKB_DEVICE=%s: %s", rows[i].wanted, err.text);
+        if (s)
+            assert_string_equal(s->device, rows[i].device);
+        else
+            assert_non_null(strstr(err.text, "expected host or cuda"));
+        sweep_destroy(s);
+    }
+    (void)unsetenv("PKB_DEVICE");
+    (void)unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
 static void test_time(void **state)
 {
     static const struct {
@@ -448,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_problems_all),
         cmocka_unit_test(test_where),
         cmocka_unit_test(test_cell_is_fresh),
+        cmocka_unit_test(test_machine),
         cmocka_unit_test(test_time),
         cmocka_unit_test(test_without_functions),
         cmocka_unit_test(test_calls_keep_memory),
