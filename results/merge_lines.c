@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "results/merge_state.h"
+#include "results/record_pipe.h"
 #include "runtime/dtype.h"
-#include "util/file.h"
 
 int merge_add_problem(struct merge *m, int64_t line, const char *kind, const char *reason)
 {
@@ -162,17 +162,13 @@ static int add_line(void *arg, const struct record_scan *scan)
 }
 
 /* Visitors set m->err and return -1 when the database fails; a file that cannot be read is only a problem found. */
-static int read_file(struct merge *m, int64_t *bytes)
+static int read_file(struct merge *m, struct record_pipe *pipe, int64_t *bytes)
 {
     struct pkb_error reason, *err = m->err;
     struct pkb_error inner = {{0}};
-    char *path = pkb_format(err, "%s/records/%s", m->run, m->file->name);
-    if (!path)
-        return -1;
     m->err = &inner;
-    int rc = record_file_scan(path, add_line, m, bytes, &reason);
+    int rc = record_pipe_scan(pipe, add_line, m, bytes, &reason);
     m->err = err;
-    free(path);
     if (rc == 0)
         return 0;
     if (inner.text[0])
@@ -191,7 +187,7 @@ int merge_add_file(struct merge *m, int64_t bytes)
                            (int64_t)m->file->shard, (int64_t)m->file->attempt, bytes, m->done.lines, m->done.offset, tail);
 }
 
-static int add_file(struct merge *m)
+static int add_file(struct merge *m, struct record_pipe *pipe)
 {
     int64_t bytes = m->file->bytes;
     m->done = (struct record_start){0, 0};
@@ -200,7 +196,7 @@ static int add_file(struct merge *m)
             return -1;
     } else {
         m->summary.files++;
-        if (read_file(m, &bytes) < 0)
+        if (read_file(m, pipe, &bytes) < 0)
             return -1;
     }
     return merge_add_file(m, bytes);
@@ -208,11 +204,13 @@ static int add_file(struct merge *m)
 
 int merge_lines_load(struct merge *m, const struct record_files *files, struct pkb_error *err)
 {
+    struct record_pipe *pipe = record_pipe_create(m->run, files, err);
+    int rc = pipe ? 0 : -1;
     m->err = err;
-    for (size_t i = 0; i < files->n; i++) {
+    for (size_t i = 0; i < files->n && rc == 0; i++) {
         m->file = &files->files[i];
-        if (add_file(m) < 0)
-            return -1;
+        rc = add_file(m, pipe);
     }
-    return 0;
+    record_pipe_destroy(pipe);
+    return rc;
 }

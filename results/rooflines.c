@@ -6,7 +6,7 @@
 
 struct rooflines {
     const struct topology *topology;
-    struct plan *plan;
+    size_t n;
     const struct plan_setting **sorted; /* by digest */
 };
 
@@ -29,37 +29,33 @@ static int compare(const void *a, const void *b)
     return strcmp((*(const struct plan_setting *const *)a)->digest, (*(const struct plan_setting *const *)b)->digest);
 }
 
-struct rooflines *rooflines_create(const char *run, const struct topology *t, struct pkb_error *err)
+struct rooflines *rooflines_create(const struct plan *plan, const struct topology *t, struct pkb_error *err)
 {
     struct rooflines *r = calloc(1, sizeof(*r));
-    if (!r) {
+    const struct plan_setting **sorted = calloc(plan->n_settings + 1, sizeof(*sorted));
+    if (!r || !sorted) {
+        free(r);
+        free(sorted);
         pkb_error_set(err, "out of memory");
         return NULL;
     }
-    r->topology = t;
-    r->plan = plan_load_shard(run, 0, err); /* all settings, but few cells */
-    if (r->plan) {
-        r->sorted = calloc(r->plan->n_settings + 1, sizeof(*r->sorted));
-        if (!r->sorted)
-            pkb_error_set(err, "out of memory");
-    }
-    if (!r->sorted) {
-        rooflines_destroy(r);
-        return NULL;
-    }
-    for (size_t i = 0; i < r->plan->n_settings; i++)
-        r->sorted[i] = &r->plan->settings[i];
-    qsort(r->sorted, r->plan->n_settings, sizeof(*r->sorted), compare);
+    for (size_t i = 0; i < plan->n_settings; i++)
+        sorted[i] = &plan->settings[i];
+    qsort(sorted, plan->n_settings, sizeof(*sorted), compare);
+    *r = (struct rooflines){t, plan->n_settings, sorted};
     return r;
 }
 
 void rooflines_destroy(struct rooflines *r)
 {
-    if (!r)
-        return;
-    free(r->sorted);
-    plan_destroy(r->plan);
+    if (r)
+        free(r->sorted);
     free(r);
+}
+
+const struct topology *rooflines_topology(const struct rooflines *r)
+{
+    return r->topology;
 }
 
 static int compare_digest(const void *digest, const void *entry)
@@ -70,7 +66,7 @@ static int compare_digest(const void *digest, const void *entry)
 int rooflines_cell(const struct rooflines *r, const char *digest, int nodes, double measured_ns, struct roofline_cell *c,
                    struct pkb_error *err)
 {
-    const struct plan_setting **found = bsearch(digest, r->sorted, r->plan->n_settings, sizeof(*r->sorted), compare_digest);
+    const struct plan_setting **found = bsearch(digest, r->sorted, r->n, sizeof(*r->sorted), compare_digest);
     if (!found)
         return pkb_error_set(err, "the plan has no setting %.12s", digest);
     return roofline_for_cell(r->topology, *found, nodes, measured_ns, c, err);

@@ -22,19 +22,18 @@ struct roofline_cell {
 int roofline_for_cell(const struct topology *t, const struct plan_setting *s, int nodes, double measured_ns,
                       struct roofline_cell *c, struct pkb_error *err);
 
-/* The settings of a run's plan, by digest. The caller destroys it; the topology must outlive it. */
+/* The settings of a plan (of which no cells are needed), by digest. The caller destroys it; plan and topology must outlive it. */
 struct rooflines;
-struct rooflines *rooflines_create(const char *run, const struct topology *t, struct pkb_error *err);
+struct rooflines *rooflines_create(const struct plan *plan, const struct topology *t, struct pkb_error *err);
 void rooflines_destroy(struct rooflines *r);
+const struct topology *rooflines_topology(const struct rooflines *r);
 
 /* roofline_for_cell of the setting with this digest; an unknown digest is an error. */
 int rooflines_cell(const struct rooflines *r, const char *digest, int nodes, double measured_ns, struct roofline_cell *c,
                    struct pkb_error *err);
 
 /* Prints one line per setting that has a correct timed candidate, with the utilisation of the reference and of the fastest candidate,
- * and every candidate that is impossibly fast; or the same as JSON. RUN/results.db must be up to date. *impossible counts
- * candidates. */
-int rooflines_print(const char *run, const struct topology *t, FILE *out, bool json, bool colour, int64_t *impossible,
-                    struct pkb_error *err);
+ * and every candidate that is impossibly fast; or the same as JSON. RUN/results.db must be up to date. */
+int rooflines_print(const char *run, const struct rooflines *r, FILE *out, bool json, bool colour, struct pkb_error *err);
 
 #endif

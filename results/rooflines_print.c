@@ -124,8 +124,9 @@ static void list_impossible(const struct printing *p, FILE *out)
                 json_real_value(json_object_get(json_object_get(row, "roofline"), "floor_ns")));
 }
 
-static int print_text(const struct printing *p, const struct topology *t, FILE *out, bool colour, struct pkb_error *err)
+static int print_text(const struct printing *p, FILE *out, bool colour, struct pkb_error *err)
 {
+    const struct topology *t = rooflines_topology(p->rooflines);
     (void)fprintf(out, "Rooflines on %s (%s figures): bound / measured time\n\n", t->name, topology_figures_words[t->figures]);
     if (p->n_settings == 0) {
         (void)fprintf(out, "  no correct candidate was timed\n");
@@ -137,8 +138,9 @@ static int print_text(const struct printing *p, const struct topology *t, FILE *
     return 0;
 }
 
-static int print_json(const struct printing *p, const struct topology *t, FILE *out, struct pkb_error *err)
+static int print_json(const struct printing *p, FILE *out, struct pkb_error *err)
 {
+    const struct topology *t = rooflines_topology(p->rooflines);
     json_t *v = json_pack("{s:i, s:o, s:O, s:O}", "format", 1, "topology", topology_encode(t), "settings", p->settings,
                           "impossible", p->impossible);
     int rc = v ? 0 : pkb_error_set(err, "out of memory");
@@ -159,27 +161,20 @@ static int load(struct printing *p, const char *run, struct pkb_error *err)
     return p->query ? read_rows(p, err) : -1;
 }
 
-int rooflines_print(const char *run, const struct topology *t, FILE *out, bool json, bool colour, int64_t *impossible,
-                    struct pkb_error *err)
+int rooflines_print(const char *run, const struct rooflines *r, FILE *out, bool json, bool colour, struct pkb_error *err)
 {
-    struct printing p = {.table = table_create(), .settings = json_array(), .impossible = json_array()};
-    struct rooflines *rooflines = rooflines_create(run, t, err);
-    int rc = rooflines ? 0 : -1;
-    if (rc == 0 && !(p.table && p.settings && p.impossible))
-        rc = pkb_error_set(err, "out of memory");
-    p.rooflines = rooflines;
+    struct printing p = {.rooflines = r, .table = table_create(), .settings = json_array(), .impossible = json_array()};
+    int rc = p.table && p.settings && p.impossible ? 0 : pkb_error_set(err, "out of memory");
     if (rc == 0) {
         add_columns(p.table);
         rc = load(&p, run, err);
     }
     if (rc == 0)
-        rc = json ? print_json(&p, t, out, err) : print_text(&p, t, out, colour, err);
-    *impossible = p.n_impossible;
+        rc = json ? print_json(&p, out, err) : print_text(&p, out, colour, err);
     (void)sqlite3_finalize(p.query);
     database_close(&p.db);
     table_destroy(p.table);
     json_decref(p.settings);
     json_decref(p.impossible);
-    rooflines_destroy(rooflines);
     return rc;
 }
