@@ -159,44 +159,52 @@ template <typename E> struct alignas(sizeof(E) * GROUP > 16 ? 16 : sizeof(E) * G
     E e[GROUP];
 };
 
-template <typename T, typename E, typename F>
-__device__ __forceinline__ void load_group_as(const struct cuda_array &a, int64_t i, T x[GROUP], F convert)
+/* N groups; all are under way before the first is used. */
+template <typename T, int N, typename E, typename F>
+__device__ __forceinline__ void load_groups_as(const struct cuda_array &a, const int64_t at[N], T x[N][GROUP], F convert)
 {
-    struct group_of<E> g = *(const struct group_of<E> *)((const E *)a.data + i);
+    struct group_of<E> g[N];
 #pragma unroll
-    for (int k = 0; k < GROUP; k++)
-        from_element(convert(g.e[k]), &x[k]);
+    for (int q = 0; q < N; q++)
+        g[q] = *(const struct group_of<E> *)((const E *)a.data + at[q]);
+#pragma unroll
+    for (int q = 0; q < N; q++) {
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            from_element(convert(g[q].e[k]), &x[q][k]);
+    }
 }
 
-template <typename T> __device__ __forceinline__ void load_group(const struct cuda_array &a, int64_t i, T x[GROUP])
+template <typename T, int N>
+__device__ __forceinline__ void load_groups(const struct cuda_array &a, const int64_t at[N], T x[N][GROUP])
 {
     switch (a.dtype) {
     case PKB_BF16:
-        load_group_as<T, uint16_t>(a, i, x, [](uint16_t e) { return f32_of_bf16(e); });
+        load_groups_as<T, N, uint16_t>(a, at, x, [](uint16_t e) { return f32_of_bf16(e); });
         break;
     case PKB_F16:
-        load_group_as<T, uint16_t>(a, i, x, [](uint16_t e) { return f32_of_f16(e); });
+        load_groups_as<T, N, uint16_t>(a, at, x, [](uint16_t e) { return f32_of_f16(e); });
         break;
     case PKB_F32:
-        load_group_as<T, float>(a, i, x, [](float e) { return e; });
+        load_groups_as<T, N, float>(a, at, x, [](float e) { return e; });
         break;
     case PKB_F64:
-        load_group_as<T, double>(a, i, x, [](double e) { return e; });
+        load_groups_as<T, N, double>(a, at, x, [](double e) { return e; });
         break;
     case PKB_FP8_E4M3:
-        load_group_as<T, uint8_t>(a, i, x, [](uint8_t e) { return f32_of_e4m3(e); });
+        load_groups_as<T, N, uint8_t>(a, at, x, [](uint8_t e) { return f32_of_e4m3(e); });
         break;
     case PKB_I32:
-        load_group_as<T, int32_t>(a, i, x, [](int32_t e) { return (int64_t)e; });
+        load_groups_as<T, N, int32_t>(a, at, x, [](int32_t e) { return (int64_t)e; });
         break;
     case PKB_I64:
-        load_group_as<T, int64_t>(a, i, x, [](int64_t e) { return e; });
+        load_groups_as<T, N, int64_t>(a, at, x, [](int64_t e) { return e; });
         break;
     case PKB_U8:
-        load_group_as<T, uint8_t>(a, i, x, [](uint8_t e) { return (int64_t)e; });
+        load_groups_as<T, N, uint8_t>(a, at, x, [](uint8_t e) { return (int64_t)e; });
         break;
     default: /* PKB_BOOL */
-        load_group_as<T, uint8_t>(a, i, x, [](uint8_t e) { return (int64_t)(e != 0); });
+        load_groups_as<T, N, uint8_t>(a, at, x, [](uint8_t e) { return (int64_t)(e != 0); });
         break;
     }
 }

@@ -108,94 +108,105 @@ template <> __device__ __forceinline__ int64_t binary<int64_t>(int op, int64_t x
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------- */
 
-/* Every thread computes a group of four neighbours, read and written at once where `whole` says that arrays start right; the last
- * group may be shorter. */
-template <typename T>
-__device__ __forceinline__ void load_up_to(const struct cuda_array &a, int64_t i, int64_t n, bool whole, T x[GROUP])
+/* A thread computes BATCH groups of neighbours, a block's width apart. Where arrays do not start right (`whole` is false), and at the
+ * end, it goes element by element. */
+#define BATCH 2
+#define STEP (GROUP * KERNEL_THREADS)
+
+__device__ __forceinline__ int64_t batch_place(int64_t i, int q)
 {
-    if (whole && i + GROUP <= n) {
-        load_group(a, i, x);
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < GROUP; k++)
-        x[k] = i + k < n ? load<T>(a, i + k) : (T)1;
+    return i + q * STEP;
 }
 
-template <typename T>
-__device__ __forceinline__ void store_up_to(const struct cuda_array &d, int64_t i, int64_t n, bool whole, const T x[GROUP])
+__device__ __forceinline__ int64_t first_batch(void)
 {
-    if (whole && i + GROUP <= n) {
-        store_group(d, i, x);
-        return;
-    }
+    return (int64_t)blockIdx.x * (BATCH * STEP) + GROUP * threadIdx.x;
+}
+
+/* dst[i] = function(a[i]) */
+template <typename T, typename F>
+__device__ __forceinline__ void map(const struct cuda_array &dst, const struct cuda_array &a, int64_t n, bool whole, F function)
+{
+    for (int64_t i = first_batch(); i < n; i += (int64_t)gridDim.x * (BATCH * STEP)) {
+        const int64_t at[BATCH] = {i, batch_place(i, 1)};
+        T x[BATCH][GROUP];
+        if (!whole || at[BATCH - 1] + GROUP > n) {
+#pragma unroll 1
+            for (int k = 0; k < BATCH * GROUP; k++) {
+                int64_t e = batch_place(i, k / GROUP) + k % GROUP;
+                if (e < n)
+                    store<T>(dst, e, function(load<T>(a, e)));
+            }
+            continue;
+        }
+        load_groups<T, BATCH>(a, at, x);
 #pragma unroll
-    for (int k = 0; k < GROUP; k++) {
-        if (i + k < n)
-            store<T>(d, i + k, x[k]);
+        for (int k = 0; k < BATCH * GROUP; k++)
+            x[k / GROUP][k % GROUP] = function(x[k / GROUP][k % GROUP]);
+#pragma unroll
+        for (int q = 0; q < BATCH; q++)
+            store_group(dst, at[q], x[q]);
     }
 }
 
 template <typename T> __global__ void unary_kernel(int op, struct cuda_array dst, struct cuda_array a, int64_t n, bool whole)
 {
-    for (int64_t i = GROUP * first_element(); i < n; i += GROUP * element_step()) {
-        T x[GROUP];
-        load_up_to(a, i, n, whole, x);
-#pragma unroll
-        for (int k = 0; k < GROUP; k++)
-            x[k] = unary<T>(op, x[k]);
-        store_up_to(dst, i, n, whole, x);
-    }
+    map<T>(dst, a, n, whole, [op](T x) { return unary<T>(op, x); });
 }
 
 template <typename T>
 __global__ void binary_scalar_kernel(int op, struct cuda_array dst, struct cuda_array a, T b, int64_t n, bool whole)
 {
     bool bad; /* the host has checked the divisor */
-    for (int64_t i = GROUP * first_element(); i < n; i += GROUP * element_step()) {
-        T x[GROUP];
-        load_up_to(a, i, n, whole, x);
-#pragma unroll
-        for (int k = 0; k < GROUP; k++)
-            x[k] = binary<T>(op, x[k], b, &bad);
-        store_up_to(dst, i, n, whole, x);
-    }
+    map<T>(dst, a, n, whole, [op, b, &bad](T x) { return binary<T>(op, x, b, &bad); });
 }
 
-/* A group of an operand: neighbours (stride 1), or one element for all (stride 0). */
+/* Groups of an operand: neighbours (stride 1), or one element for each group (stride 0). */
 template <typename T>
-__device__ __forceinline__ void load_operand(const struct cuda_array &a, int64_t at, int64_t stride, T x[GROUP])
+__device__ __forceinline__ void load_operand(const struct cuda_array &a, const int64_t at[BATCH], int64_t stride,
+                                             T x[BATCH][GROUP])
 {
     if (stride == 1) {
-        load_group(a, at, x);
+        load_groups<T, BATCH>(a, at, x);
         return;
     }
-    x[0] = load<T>(a, at);
 #pragma unroll
-    for (int k = 1; k < GROUP; k++)
-        x[k] = x[0];
+    for (int q = 0; q < BATCH; q++) {
+        T one = load<T>(a, at[q]);
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            x[q][k] = one;
+    }
 }
 
-/* Groups lie within one row of the innermost dimension. */
+/* Groups lie within one row of the innermost dimension. A thread computes BATCH of them; the places of those behind the end are that of
+ * the last one. */
 template <typename T>
 __global__ void binary_group_kernel(int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b,
                                     struct cuda_walk walk, struct cuda_fault *fault)
 {
     int last = walk.ndim - 1;
-    for (int64_t i = GROUP * first_element(); i < walk.n; i += GROUP * element_step()) {
-        T x[GROUP], y[GROUP];
-        int64_t at_a, at_b;
-        places(walk, i, &at_a, &at_b);
-        load_operand(a, at_a, walk.a[last], x);
-        load_operand(b, at_b, walk.b[last], y);
+    for (int64_t i = first_batch(); i < walk.n; i += (int64_t)gridDim.x * (BATCH * STEP)) {
+        T x[BATCH][GROUP], y[BATCH][GROUP];
+        int64_t at_a[BATCH], at_b[BATCH];
 #pragma unroll
-        for (int k = 0; k < GROUP; k++) {
+        for (int q = 0; q < BATCH; q++)
+            places(walk, batch_place(i, q) < walk.n ? batch_place(i, q) : walk.n - GROUP, &at_a[q], &at_b[q]);
+        load_operand<T>(a, at_a, walk.a[last], x);
+        load_operand<T>(b, at_b, walk.b[last], y);
+#pragma unroll
+        for (int k = 0; k < BATCH * GROUP; k++) {
             bool bad = false;
-            x[k] = binary<T>(op, x[k], y[k], &bad);
+            int q = k / GROUP, e = k % GROUP;
+            x[q][e] = binary<T>(op, x[q][e], y[q][e], &bad);
             if (bad)
-                raise_fault(fault, FAULT_DIVISION, at_b + k * walk.b[last], 0, 0);
+                raise_fault(fault, FAULT_DIVISION, at_b[q] + e * walk.b[last], 0, 0);
         }
-        store_group(dst, i, x);
+#pragma unroll
+        for (int q = 0; q < BATCH; q++) {
+            if (batch_place(i, q) < walk.n)
+                store_group(dst, batch_place(i, q), x[q]);
+        }
     }
 }
 
@@ -224,7 +235,7 @@ template <typename T> __global__ void fill_kernel(T *dst, T value, int64_t n)
 cudaError_t kernel_unary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, int64_t n,
                          cudaStream_t stream)
 {
-    unsigned grid = grid_for(n, GROUP * KERNEL_THREADS);
+    unsigned grid = grid_for(n, BATCH * STEP);
     bool whole = starts_group(dst) && starts_group(a);
     FOR_ARITHMETIC(type, (unary_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, n, whole)));
     return cudaGetLastError();
@@ -233,7 +244,7 @@ cudaError_t kernel_unary(enum cuda_arithmetic type, int op, struct cuda_array ds
 cudaError_t kernel_binary_scalar(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, double b,
                                  int64_t n, cudaStream_t stream)
 {
-    unsigned grid = grid_for(n, GROUP * KERNEL_THREADS);
+    unsigned grid = grid_for(n, BATCH * STEP);
     bool whole = starts_group(dst) && starts_group(a);
     FOR_ARITHMETIC(type, (binary_scalar_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, (T)b, n, whole)));
     return cudaGetLastError();
@@ -257,7 +268,7 @@ cudaError_t kernel_binary(enum cuda_arithmetic type, int op, struct cuda_array d
     int ndim = walk->ndim;
     bool groups = ndim > 0 && walk->shape[ndim - 1] % GROUP == 0 && starts_group(dst) && in_groups(a, ndim, walk->a) &&
                   in_groups(b, ndim, walk->b);
-    unsigned grid = grid_for(walk->n, (groups ? GROUP : 1) * KERNEL_THREADS);
+    unsigned grid = grid_for(walk->n, groups ? BATCH * STEP : KERNEL_THREADS);
     if (groups)
         FOR_ARITHMETIC(type, (binary_group_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, b, *walk, fault)));
     else

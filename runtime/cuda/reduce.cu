@@ -114,6 +114,26 @@ template <typename T> __device__ __forceinline__ T join_block(int op, T x, T *sh
     return x;
 }
 
+/* Two rows or parts of rows of groups, `step` elements apart, joined; the second one only when it is there. */
+template <typename T>
+__device__ __forceinline__ void load_pair(int op, const struct cuda_array &a, int64_t at, int64_t step, bool both, T x[GROUP])
+{
+    const int64_t places[2] = {at, both ? at + step : at};
+    T y[2][GROUP];
+    load_groups<T, 2>(a, places, y);
+#pragma unroll
+    for (int k = 0; k < GROUP; k++)
+        x[k] = both ? join(op, y[0][k], y[1][k]) : y[0][k];
+}
+
+template <typename T>
+__device__ __forceinline__ T join_row_groups(int op, const struct cuda_array &a, int64_t at, int64_t step, int64_t left)
+{
+    T x[GROUP];
+    load_pair(op, a, at, step, step < left, x);
+    return join(op, join(op, x[0], x[1]), join(op, x[2], x[3]));
+}
+
 /* inner is 1: a block per (o, s). With `groups`, rows and segments are made of groups. */
 template <typename T>
 __global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, struct cuda_reduction r, bool groups)
@@ -122,11 +142,8 @@ __global__ void reduce_rows(int op, struct cuda_array dst, struct cuda_array a, 
     for (int64_t job = blockIdx.x; job < r.outer * r.segments; job += gridDim.x) {
         int64_t o = job / r.segments, s = job % r.segments, start = segment_start(r, s), end = segment_start(r, s + 1);
         T x = neutral<T>(op);
-        for (int64_t k = start + GROUP * threadIdx.x; groups && k < end; k += GROUP * KERNEL_THREADS) {
-            T y[GROUP];
-            load_group(a, o * r.length + k, y);
-            x = join(op, x, join(op, join(op, y[0], y[1]), join(op, y[2], y[3])));
-        }
+        for (int64_t k = start + GROUP * threadIdx.x; groups && k < end; k += 2 * GROUP * KERNEL_THREADS)
+            x = join(op, x, join_row_groups<T>(op, a, o * r.length + k, GROUP * KERNEL_THREADS, end - k));
         for (int64_t k = start + threadIdx.x; !groups && k < end; k += KERNEL_THREADS)
             x = join(op, x, load<T>(a, o * r.length + k));
         x = join_block(op, x, shared, (int)threadIdx.x, KERNEL_THREADS, 1);
@@ -161,18 +178,15 @@ __global__ void reduce_column_groups(int op, struct cuda_array dst, struct cuda_
     for (int64_t job = blockIdx.x; job < r.outer * r.segments * tiles; job += gridDim.x) {
         int64_t row = job / tiles, o = row / r.segments, s = row % r.segments, end = segment_start(r, s + 1);
         int64_t j = job % tiles * TILE_COLUMNS + threadIdx.x;
-        T x[GROUP], y[2][GROUP];
+        T x[GROUP], y[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; i++)
             x[i] = neutral<T>(op);
         for (int64_t k = segment_start(r, s) + threadIdx.y; k < end && j < groups; k += 2 * TILE_ROWS) {
-            bool both = k + TILE_ROWS < end;
-            load_group(a, (o * r.length + k) * r.inner + GROUP * j, y[0]);
-            if (both)
-                load_group(a, (o * r.length + k + TILE_ROWS) * r.inner + GROUP * j, y[1]);
+            load_pair(op, a, (o * r.length + k) * r.inner + GROUP * j, TILE_ROWS * r.inner, k + TILE_ROWS < end, y);
 #pragma unroll
             for (int i = 0; i < GROUP; i++)
-                x[i] = join(op, x[i], both ? join(op, y[0][i], y[1][i]) : y[0][i]);
+                x[i] = join(op, x[i], y[i]);
         }
 #pragma unroll
         for (int i = 0; i < GROUP; i++)
