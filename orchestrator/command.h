@@ -10,12 +10,14 @@
 #include "util/error.h"
 
 int cmd_cancel(int argc, char **argv);
+int cmd_census(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_problems(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
+int cmd_roofline(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_topo(int argc, char **argv);

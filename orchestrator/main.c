@@ -23,6 +23,8 @@ static const struct command {
     {"merge", "build the results.db of a run from its records", cmd_merge},
     {"eval", "one candidate, one problem, immediate verdict", cmd_eval},
     {"problems", "list the problems, or show one", cmd_problems},
+    {"roofline", "how close a run's candidates are to the hardware", cmd_roofline},
+    {"census", "by which means a run's candidates move data", cmd_census},
     {"topo", "descriptions of machines: list, show, validate, discover", cmd_topo},
     {"version", "versions of pkb and of the libraries it uses", cmd_version},
 };

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pkb roofline: how close a run's candidates are to the hardware. */
+#include <argp.h>
+#include <stdlib.h>
+
+#include "orchestrator/command.h"
+#include "orchestrator/rundir.h"
+#include "results/merge.h"
+#include "results/report.h"
+#include "results/rooflines.h"
+
+struct choice {
+    const char *run, *topology, *folder;
+    bool json;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct choice *c = state->input;
+    switch (key) {
+    case 't':
+        c->topology = arg;
+        return 0;
+    case 'd':
+        c->folder = arg;
+        return 0;
+    case 'j':
+        c->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (c->run)
+            argp_error(state, "one run directory at a time: '%s'", arg);
+        c->run = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!c->run)
+            argp_error(state, "which run directory?");
+        if (!c->topology)
+            argp_error(state, "on which machine did it run? --topology names it; 'pkb topo list' lists those that are known");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int merge_if_stale(const char *run, struct pkb_error *err)
+{
+    bool stale = false;
+    if (merge_is_stale(run, &stale, err) < 0)
+        return -1;
+    return stale ? merge_run(run, NULL, err) : 0;
+}
+
+static int print(const char *run, const struct choice *c, struct pkb_error *err)
+{
+    struct topology t;
+    if (topology_find(c->topology, c->folder, &t, err) < 0)
+        return command_fail(PKB_EXIT_USAGE, err);
+    struct plan *plan = plan_load_shard(run, 0, err); /* all settings, but few cells */
+    struct rooflines *r = plan ? rooflines_create(plan, &t, err) : NULL;
+    int rc = r ? merge_if_stale(run, err) : -1;
+    if (rc == 0)
+        rc = rooflines_print(run, r, stdout, c->json, report_wants_colour(stdout), err);
+    rooflines_destroy(r);
+    plan_destroy(plan);
+    return rc < 0 ? command_fail(PKB_EXIT_SYSTEM, err) : PKB_EXIT_OK;
+}
+
+int cmd_roofline(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"topology", 't', "NAME", 0, "The machine that the run was on: a name of 'pkb topo list', or a file", 0},
+        {"dir", 'd', "DIR", 0, "Look for topologies in DIR too, after pkb's own", 0},
+        {"json", 'j', NULL, 0, "Print JSON", 0},
+        {0}};
+    static const struct argp argp = {
+        options,
+        parse,
+        "RUN",
+        "The time that the machine needs at least for each problem, which resource says so, and how much "
+        "of it the reference and the fastest candidate utilise. Candidates that are faster than any "
+        "implementation can be are listed.\v" PKB_EXIT_DOC,
+        NULL,
+        NULL,
+        NULL};
+    struct choice c = {0};
+    struct pkb_error err;
+    argp_parse(&argp, argc, argv, 0, NULL, &c);
+    struct rundir *run = rundir_open(c.run, &err);
+    if (!run)
+        return command_fail(PKB_EXIT_USAGE, &err);
+    int code = print(run->path, &c, &err);
+    rundir_destroy(run);
+    return code;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rooflines of runs: utilisation and verdicts of recorded times. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "results/merge.h"
+#include "results/rooflines.h"
+#include "tests/support/synthetic.h"
+#include "util/file.h"
+#include "util/json.h"
+
+#define BOUND_NS 9155.591111111111 /* of 01_allreduce, bf16, 1024 x 1024, 8 ranks, h100-sxm-8 (tests/unit/test_roofline.c) */
+
+static char run[] = "/tmp/pkb-test-rooflines-XXXXXX";
+static struct topology h100;
+
+/* Problems 01 and 02 with 8 ranks, two models, two samples, at paper sizes. */
+static struct plan *make_plan(void)
+{
+    const int world = 8;
+    struct plan *p = synthetic_plan(2, 1, &world, 2, 2);
+    for (size_t i = 0; i < p->n_settings; i++)
+        for (int k = 0; k < p->settings[i].problem->n_params; k++)
+            p->settings[i].params[k] = p->settings[i].problem->params[k].paper;
+    return p;
+}
+
+static void times_of_cells_are_judged(void **state)
+{
+    (void)state;
+    static const struct {
+        double ns, utilisation;
+        enum roofline_verdict verdict;
+    } rows[] = {
+        {0, 0, ROOFLINE_UNKNOWN},
+        {2 * BOUND_NS, 0.5, ROOFLINE_PLAUSIBLE},
+        {5000, BOUND_NS / 5000, ROOFLINE_ABOVE_MODEL},
+        {500, BOUND_NS / 500, ROOFLINE_IMPOSSIBLE},
+    };
+    struct plan *p = make_plan();
+    struct pkb_error err;
+    struct roofline_cell c;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(roofline_for_cell(&h100, &p->settings[0], 1, rows[i].ns, &c, &err), 0);
+        assert_true(fabs(c.utilisation - rows[i].utilisation) < 1e-9);
+        assert_int_equal(c.verdict, rows[i].verdict);
+    }
+    assert_int_equal(roofline_for_cell(&h100, &p->settings[0], 2, 1, &c, &err), -1);
+    assert_non_null(strstr(err.text, "has no link between nodes"));
+    plan_destroy(p);
+}
+
+static void settings_are_found_by_digest(void **state)
+{
+    (void)state;
+    struct plan *p = make_plan();
+    struct pkb_error err;
+    struct roofline_cell c;
+    struct rooflines *r = rooflines_create(p, &h100, &err);
+    assert_non_null(r);
+    for (size_t i = 0; i < p->n_settings; i++) {
+        struct roofline_cell direct;
+        assert_int_equal(rooflines_cell(r, p->settings[i].digest, 0, 1e4, &c, &err), 0);
+        assert_int_equal(roofline_for_cell(&h100, &p->settings[i], 0, 1e4, &direct, &err), 0);
+        assert_true(c.utilisation == direct.utilisation && c.utilisation > 0);
+    }
+    assert_int_equal(rooflines_cell(r, "no digest", 0, 1e4, &c, &err), -1);
+    assert_non_null(strstr(err.text, "the plan has no setting"));
+    rooflines_destroy(r);
+    rooflines_destroy(NULL);
+    plan_destroy(p);
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------ */
+
+struct given {
+    size_t cell;
+    enum outcome outcome;
+    double speedup; /* over 2 ms */
+};
+
+static char *print_run(struct plan *p, const struct given *g, size_t n, bool json)
+{
+    struct pkb_error err;
+    char *path = pkb_format(&err, "%s/records/shard-000000.001.jsonl", run), *text = NULL;
+    FILE *f = fopen(path, "we");
+    size_t size;
+    assert_non_null(f);
+    for (size_t i = 0; i < n; i++) {
+        struct record r;
+        synthetic_record(p, g[i].cell, 1, g[i].outcome, g[i].speedup, &r);
+        json_t *value = record_encode(&r);
+        assert_int_equal(json_dumpf(value, f, JSON_COMPACT), 0);
+        (void)fputc('\n', f);
+        json_decref(value);
+    }
+    assert_int_equal(fclose(f), 0);
+    free(path);
+    if (merge_run_plan(run, p, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    struct rooflines *r = rooflines_create(p, &h100, &err);
+    f = open_memstream(&text, &size);
+    assert_non_null(f);
+    if (rooflines_print(run, r, f, json, false, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(fclose(f), 0);
+    rooflines_destroy(r);
+    return text;
+}
+
+static const struct given given[] = {
+    {0, OUTCOME_CORRECT, 100},          /* 20 us */
+    {1, OUTCOME_CORRECT, 4000},         /* 0.5 us: impossible */
+    {2, OUTCOME_VALUE_MISMATCH, 40000}, /* wrong results are not looked at */
+    {4, OUTCOME_CORRECT, 10},           /* 200 us, of 02_allgather */
+};
+#define N_GIVEN (sizeof(given) / sizeof(given[0]))
+
+static void the_table_shows_utilisation_and_what_is_impossible(void **state)
+{
+    (void)state;
+    struct plan *p = make_plan();
+    char *text = print_run(p, given, N_GIVEN, false);
+    assert_non_null(strstr(text, "Rooflines on h100-sxm-8 (datasheet figures)"));
+    assert_non_null(strstr(text, "01_allreduce"));
+    assert_non_null(strstr(text, "0.5 %")); /* of the reference: 9.16 us of 2 ms */
+    assert_non_null(strstr(text, "model-0/2"));
+    assert_non_null(strstr(text, "1831.1 % !"));
+    assert_non_null(strstr(text, "model-0/1"));
+    assert_non_null(strstr(text, "1 correct candidates took less time"));
+    assert_non_null(strstr(text, "01_allreduce model-0/2: 500 ns, at least 2330 ns are needed"));
+    free(text);
+    plan_destroy(p);
+}
+
+static void json_holds_the_terms(void **state)
+{
+    (void)state;
+    struct plan *p = make_plan();
+    struct pkb_error err;
+    char *text = print_run(p, given, N_GIVEN, true);
+    json_t *v = pkb_json_parse(text, strlen(text), &err);
+    assert_non_null(v);
+    json_t *settings = json_object_get(v, "settings"), *first = json_array_get(settings, 0);
+    assert_int_equal(json_array_size(settings), 2);
+    assert_string_equal(json_string_value(json_object_get(first, "verdict")), "impossible");
+    json_t *roofline = json_object_get(first, "roofline");
+    assert_true(fabs(json_real_value(json_object_get(roofline, "bound_ns")) - BOUND_NS) < 1e-6);
+    assert_int_equal(json_array_size(json_object_get(v, "impossible")), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(settings, 1), "verdict")), "plausible");
+    json_decref(v);
+    free(text);
+    plan_destroy(p);
+}
+
+static void a_run_without_times_says_so(void **state)
+{
+    (void)state;
+    struct plan *p = make_plan();
+    const struct given none[] = {{0, OUTCOME_CRASH, 1}};
+    char *text = print_run(p, none, 1, false);
+    assert_non_null(strstr(text, "no correct candidate was timed"));
+    free(text);
+    struct pkb_error err;
+    struct rooflines *r = rooflines_create(p, &h100, &err);
+    assert_int_equal(rooflines_print("/nonexistent", r, stdout, false, false, &err), -1);
+    rooflines_destroy(r);
+    plan_destroy(p);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    struct pkb_error err;
+    if (!mkdtemp(run) || topology_find("h100-sxm-8", NULL, &h100, &err) < 0)
+        return -1;
+    char *folder = pkb_format(&err, "%s/records", run);
+    int rc = pkb_mkdirs(folder, &err);
+    free(folder);
+    return rc;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return pkb_remove_tree(run, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_of_cells_are_judged),
+        cmocka_unit_test(settings_are_found_by_digest),
+        cmocka_unit_test(the_table_shows_utilisation_and_what_is_impossible),
+        cmocka_unit_test(json_holds_the_terms),
+        cmocka_unit_test(a_run_without_times_says_so),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
