@@ -13,7 +13,8 @@
 #include "util/paths.h"
 
 #define SLACK_MINUTES 15 /* of a task, beside its work: builds, start and end of worlds */
-#define SLACK_FACTOR 3   /* estimates of work are rough */
+#define MERGE_MINUTES 60
+#define SLACK_FACTOR 3 /* estimates of work are rough */
 
 struct submission {
     struct engine *e;
@@ -230,7 +231,7 @@ static int submit_worlds(struct submission *s, struct pkb_error *err)
 static int submit_merge(struct submission *s, struct pkb_error *err)
 {
     const struct slurm_settings *set = &s->l->settings;
-    struct slurm_job job = {.nodes = 1, .ranks = 1, .ranks_per_node = 1, .dependency = s->after};
+    struct slurm_job job = {.nodes = 1, .ranks = 1, .ranks_per_node = 1, .minutes = MERGE_MINUTES, .dependency = s->after};
     struct slurm_jobs_entry entry = {.merge = true, .array = ""};
     struct words command = WORDS_NONE;
     char *name = pkb_format(err, "pkb-%s-merge", s->e->run->name);

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A sweep by jobs has the outcomes that it has on this machine: several world sizes, worlds over several nodes, arrays beyond
+# MaxArraySize, a throttle, settings from a site file.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+start_cluster --nodes 4 --set MaxArraySize=3
+
+cat >"$tmp/sweep.lua" <<LUA
+return sweep {
+    name = "sweep", candidates = "$top/examples/candidates", models = { "careless", "direct" }, samples = { 1, 3 },
+    problems = { "02_allgather", "08_alltoall", "18_tp_rms_norm" }, gpus = { 2, 4, 8 }, shapes = { "tiny" },
+    where = function(cell) return cell.world < 8 or cell.model == "direct" and cell.id == 2 end,
+    trials = 2, iterations = { warmup = 2, timed = 5 }, limits = { seconds = 20, memory_mb = 4096 },
+    slurm = { partition = "cpu", throttle = 4, exclusive = false },
+}
+LUA
+run "$pkb" run --quiet --shard-seconds 0.001 --build-cache "$tmp/cache" --run "$tmp/local" "$tmp/sweep.lua"
+expect "the sweep on this machine" 0 ""
+
+printf 'partition: gpu\nprolog:\n  - export PKB_TEST_PROLOG=1\n  - echo "prolog on $(hostname)"\n' >"$tmp/site.yaml"
+run "$pkb" run --quiet --launcher slurm --wait --site "$tmp/site.yaml" --shard-seconds 0.001 --build-cache "$tmp/cache" \
+    --run "$tmp/jobs" "$tmp/sweep.lua"
+expect "the sweep by jobs" 0 "Outcomes"
+cells "$tmp/local" >"$tmp/expected"
+check "there are cells" test "$(wc -l <"$tmp/expected")" -gt 20
+check "same outcomes, every cell once" diff "$tmp/expected" <(cells "$tmp/jobs")
+check "more arrays than world sizes, as indexes are limited" test "$(jobs_of "$tmp/jobs")" -gt 3
+check "the throttle is shared by the arrays of a world size" grep -q -- '--array=.*%[12]$' "$tmp"/jobs/jobs/000-evaluate.sh
+check "the site outweighs the sweep" grep -q -- '--partition=gpu$' "$tmp"/jobs/jobs/000-evaluate.sh
+check "the prolog has run on a node" grep -q 'prolog on n[1-4]' "$tmp"/jobs/logs/slurm-*_*.log
+check "the merge job has made tables' data" test -s "$tmp/jobs/results.db"
+run "$pkb" status "$tmp/jobs"
+expect "status knows that all is over" 0 "running    no"
+run "$pkb" resume --quiet "$tmp/jobs"
+expect "there is nothing to resume" 0 ""
+check "no further job is submitted" wait_for 20 queue_empty
+
+# Over nodes: messages of the reference by TCP, no shared memory.
+for name in files memory; do
+    mkdir -p "$tmp/store/$name/02_allgather" "$tmp/blocks"
+    sed "s#TEST_FOLDER#$tmp/blocks#; s#TEST_PAUSE#0#" "$top/tests/cluster/${name}_allgather.c" >"$tmp/store/$name/02_allgather/1.c"
+done
+cat >"$tmp/nodes.lua" <<LUA
+return sweep {
+    name = "nodes", candidates = "store", problems = { 2 }, samples = { 1 }, gpus = { 2, 4, 8 }, shapes = { "tiny" },
+    trials = 2, iterations = { warmup = 2, timed = 5 }, limits = { seconds = 30, memory_mb = 4096 },
+}
+LUA
+run "$pkb" run --quiet --launcher slurm --wait --slurm ranks_per_node=2 --slurm exclusive=no --build-cache "$tmp/cache" \
+    --run "$tmp/nodes" "$tmp/nodes.lua"
+expect "a sweep over several nodes" 0 ""
+check "outcomes on 1, 2 and 4 nodes" diff - <(cells "$tmp/nodes") <<'END'
+files 02_allgather 1 2 tiny correct
+files 02_allgather 1 4 tiny correct
+files 02_allgather 1 8 tiny correct
+memory 02_allgather 1 2 tiny correct
+memory 02_allgather 1 4 tiny runtime_error
+memory 02_allgather 1 8 tiny runtime_error
+END
+check "records name the nodes" grep -q '"nodes":4' "$tmp"/nodes/records/shard-000002.001.jsonl
+
+# The script can be run by hand: it evaluates what is missing, here nothing.
+run sbatch --wait "$tmp/nodes/jobs/000-evaluate.sh"
+expect "a batch script by hand" 0 "Submitted batch job"
+
+run srun -n 2 "$build/libexec/pkb-agent" --run "$tmp/nodes" --shard 0 --attempt 9
+expect "agents without PMIx say what to do" 3 "add --mpi=pmix"
+run srun --mpi=pmix -n 3 "$build/libexec/pkb-agent" --run "$tmp/nodes" --shard 0 --attempt 9
+expect "a world of the wrong size is refused" 3 "this shard needs 2 ranks, PMIx says 3"
+run "$pkb" run --launcher slurm --slurm partition=nonsense --run "$tmp/refused" "$tmp/nodes.lua"
+expect "a refused job is told" 3 "the job was refused: Invalid partition"
+run "$pkb" run --launcher slurm --slurm throtle=4 --run "$tmp/unknown" "$tmp/nodes.lua"
+expect "an unknown setting is refused" 2 'did you mean "throttle"?'
+check "before anything is written" test ! -e "$tmp/unknown"
+finish
