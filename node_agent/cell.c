@@ -80,7 +80,7 @@ static int step_start(struct run *r, struct pkb_error *err)
     r->started = pkb_now_ns();
     (void)start_runner(r, &r->why);
     json_t *start = r->runner ? command_start(r->a, r->setting, r->runner, r->task->object) : NULL;
-    return command_run_start(r->a, r->runner, r->why.text, start, r->started, r->setting->limit_seconds, &r->result->devices,
+    return command_run_start(r->a, r->runner, r->why.text, start, r->started, r->setting->limit_seconds, &r->result->start,
                              &r->result->decision, err);
 }
 
@@ -230,7 +230,7 @@ void cell_result_clear(struct cell_result *result)
 {
     loop_clear(&result->loop);
     json_decref(result->trials);
-    json_decref(result->devices);
+    command_started_clear(&result->start);
     json_decref(result->gpus);
     *result = (struct cell_result){0};
 }

@@ -4,6 +4,7 @@
 #define PKB_NODE_AGENT_CELL_H
 
 #include "node_agent/agent.h"
+#include "node_agent/command.h"
 #include "node_agent/decide.h"
 #include "node_agent/loop.h"
 
@@ -25,9 +26,9 @@ struct cell_result {
     struct decision decision;
     struct loop loop;
     struct record_times baseline;
-    json_t *trials;  /* per rank: largest errors per trial */
-    json_t *devices; /* per rank */
-    json_t *gpus;    /* per rank: the GPU's state before and after; NULL on the host */
+    json_t *trials; /* per rank: largest errors per trial */
+    struct command_started start;
+    json_t *gpus; /* per rank: the GPU's state before and after; NULL on the host */
     double seconds[CELL_STEPS];
     double total;
     char started[24];

@@ -57,7 +57,8 @@ static json_t *more_of(const struct agent *a, const struct cell_task *task, cons
 {
     json_t *more = json_object(), *samples = loop_samples(&result->loop), *checked = json_array();
     store_add_world(a, more);
-    add_optional(more, "devices", result->devices);
+    add_optional(more, "devices", result->start.devices);
+    add_optional(more, "start", result->start.seconds);
     add_optional(more, "trials", result->trials);
     add_optional(more, "gpu", result->gpus);
     for (int i = 0; i < task->n_samples; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node_agent/command.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,33 +83,58 @@ int command_run_quit(struct agent *a, struct runner *runner, int64_t started, do
     return run(a, &p, runner, NULL, command_word("quit"), d, err);
 }
 
+/* What of "start" is passed on: a bounded name and four numbers, whatever the runner has sent. */
 static int answer_start(const struct phase *p, const json_t *answer, void **data, size_t *size, struct pkb_error *err)
 {
+    static const char *const keys[] = {"device", "connect", "buffers", "load"};
     const char *name;
+    json_t *given, *seconds = json_object();
+    char text[200];
+    double value;
     (void)p;
-    if (pkb_json_string(answer, "device_name", &name, err) < 0)
-        return -1;
-    *data = strdup(name);
-    if (!*data)
-        return pkb_error_errno(err, "device name");
-    *size = strlen(name) < 200 ? strlen(name) : 200;
-    return 0;
+    int rc = pkb_json_string(answer, "device_name", &name, err) < 0 ? -1 : pkb_json_object(answer, "seconds", &given, err);
+    for (size_t i = 0; rc == 0 && i < sizeof(keys) / sizeof(keys[0]); i++) {
+        rc = pkb_json_real(given, keys[i], &value, err);
+        if (rc == 0)
+            (void)json_object_set_new(seconds, keys[i], json_real(value));
+    }
+    if (rc == 0) {
+        (void)snprintf(text, sizeof(text), "%s", name);
+        json_t *value_name = json_string(text); /* a cut name may be no UTF-8 any more */
+        json_t *both = json_pack("{s:o, s:O}", "name", value_name ? value_name : json_string("?"), "seconds", seconds);
+        *data = both ? json_dumps(both, JSON_COMPACT) : NULL;
+        json_decref(both);
+        rc = *data ? 0 : pkb_error_set(err, "device name: out of memory");
+        *size = *data ? strlen(*data) : 0;
+    }
+    json_decref(seconds);
+    return rc;
 }
 
 int command_run_start(struct agent *a, struct runner *runner, const char *why, json_t *command, int64_t started,
-                      double limit_seconds, json_t **devices, struct decision *d, struct pkb_error *err)
+                      double limit_seconds, struct command_started *s, struct decision *d, struct pkb_error *err)
 {
     struct phase p = {.started = started, .limit_seconds = limit_seconds, .answer = answer_start};
     int rc = run(a, &p, runner, why, command, d, err);
     if (rc != 1)
         return rc;
-    *devices = json_array();
+    *s = (struct command_started){json_array(), json_array()};
     for (int i = 0; i < a->world->world; i++) {
         const struct round_entry *e = rounds_entry(a->world->rounds, i);
-        json_t *name = json_stringn((const char *)e->data, e->size);
-        (void)json_array_append_new(*devices, name ? name : json_string("?"));
+        json_t *value = pkb_json_parse((const char *)e->data, e->size, NULL);
+        json_t *name = json_object_get(value, "name"), *seconds = json_object_get(value, "seconds");
+        (void)json_array_append_new(s->devices, name ? json_incref(name) : json_string("?"));
+        (void)json_array_append_new(s->seconds, seconds ? json_incref(seconds) : json_null());
+        json_decref(value);
     }
     return 1;
+}
+
+void command_started_clear(struct command_started *s)
+{
+    json_decref(s->devices);
+    json_decref(s->seconds);
+    *s = (struct command_started){NULL, NULL};
 }
 
 static int answer_time(const struct phase *p, const json_t *answer, void **data, size_t *size, struct pkb_error *err)

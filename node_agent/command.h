@@ -24,9 +24,16 @@ json_t *command_time(int warmup, int iterations, const int *sample, int n_sample
 int command_run(struct agent *a, struct runner *runner, const char *why, json_t *command, int64_t started, double limit_seconds,
                 struct decision *d, struct pkb_error *err);
 
-/* The first phase; *devices becomes the list of the ranks' device names when it succeeds. */
+/* What the ranks' runners have said of their start: lists with an entry per rank. */
+struct command_started {
+    json_t *devices; /* names */
+    json_t *seconds; /* what the parts of "start" took */
+};
+void command_started_clear(struct command_started *s);
+
+/* The first phase; *s is filled when it succeeds. */
 int command_run_start(struct agent *a, struct runner *runner, const char *why, json_t *command, int64_t started,
-                      double limit_seconds, json_t **devices, struct decision *d, struct pkb_error *err);
+                      double limit_seconds, struct command_started *s, struct decision *d, struct pkb_error *err);
 
 /* The last: succeeds when all runners exit with 0. */
 int command_run_quit(struct agent *a, struct runner *runner, int64_t started, double limit_seconds, struct decision *d,

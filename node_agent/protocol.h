@@ -17,7 +17,7 @@
  *                       clock around the second one brackets timed iterations alone
  *     {"do":"quit"}     pkb_teardown, exit 0
  * Runner -> agent:
- *     {"did":"start", "device_name":TEXT} {"did":"trials"} {"did":"time", "ns":[M numbers], "total_ns":N}
+ *     {"did":"start", "device_name":TEXT, "seconds":{"device":X, "connect":X, "buffers":X, "load":X}} {"did":"trials"} {"did":"time", "ns":[M numbers], "total_ns":N}
  *     {"failed":OUTCOME, "detail":TEXT}                      then the runner exits
  *     {"exchange":HEX}                                       wants every rank's blob; the agent answers {"all":[HEX, ...]}
  *

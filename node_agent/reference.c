@@ -25,7 +25,7 @@ void reference_destroy(struct reference *r)
     segment_destroy(&r->expected);
     loop_clear(&r->before);
     loop_clear(&r->after);
-    json_decref(r->devices);
+    command_started_clear(&r->start);
     free(r);
     errno = saved;
 }
@@ -72,13 +72,19 @@ static int run_phases(struct agent *a, struct reference *r, const char *why, str
     const struct plan_setting *s = r->setting;
     double limit = limit_of(s);
     json_t *start = r->runner ? command_start(a, s, r->runner, NULL) : NULL;
-    int rc = command_run_start(a, r->runner, why, start, pkb_now_ns(), limit, &r->devices, d, err);
+    int64_t marks[4] = {pkb_now_ns()};
+    int rc = command_run_start(a, r->runner, why, start, pkb_now_ns(), limit, &r->start, d, err);
+    marks[1] = pkb_now_ns();
     if (rc == 1)
         rc = command_run(a, r->runner, NULL, command_word("trials"), pkb_now_ns(), limit, d, err);
+    marks[2] = pkb_now_ns();
     if (rc == 1 && segment_seal(&r->inputs, err) < 0)
         return agent_end(a, AGENT_EXIT_FAILED, err, NULL);
     if (rc == 1 && s->iterations > 0)
         rc = command_run_time(a, r->runner, s, NULL, 0, pkb_now_ns(), limit, &r->before, d, err);
+    marks[3] = pkb_now_ns();
+    for (int i = 0; i < 3; i++)
+        r->seconds[i] = (double)(marks[i + 1] - marks[i]) / 1e9;
     return rc;
 }
 
@@ -125,7 +131,10 @@ static void fill_more(const struct agent *a, const struct reference *r, const ch
 {
     b->more = json_object();
     store_add_world(a, b->more);
-    (void)json_object_set(b->more, "devices", r->devices);
+    (void)json_object_set(b->more, "devices", r->start.devices);
+    (void)json_object_set(b->more, "start", r->start.seconds);
+    (void)json_object_set_new(
+        b->more, "phases", json_pack("{s:f, s:f, s:f}", "start", r->seconds[0], "trials", r->seconds[1], "time", r->seconds[2]));
     json_t *samples = json_object(), *before = loop_samples(&r->before), *after = loop_samples(&r->after);
     if (before)
         (void)json_object_set_new(samples, "before", before);

@@ -5,6 +5,7 @@
 #define PKB_NODE_AGENT_REFERENCE_H
 
 #include "node_agent/agent.h"
+#include "node_agent/command.h"
 #include "node_agent/loop.h"
 #include "node_agent/segment.h"
 
@@ -16,7 +17,8 @@ struct reference {
     struct segment expected; /* results */
     struct runner *runner;
     struct loop before, after;
-    json_t *devices; /* name per rank */
+    struct command_started start;
+    double seconds[3]; /* of start, trials and first times */
     char started[24];
     bool ok;
     char failure[1024]; /* why not: cells of the setting are infra_errors */

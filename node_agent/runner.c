@@ -64,7 +64,9 @@ static int do_start(struct runner *r, const json_t *message)
         return runner_fail(r, OUTCOME_INFRA_ERROR, "start: already started");
     if (runner_start(r, message) < 0)
         return -1;
-    return answer(r, json_pack("{s:s, s:s}", "did", "start", "device_name", rt_device_name(r->rt)));
+    json_t *took = json_pack("{s:f, s:f, s:f, s:f}", "device", r->took.device, "connect", r->took.connect, "buffers",
+                             r->took.buffers, "load", r->took.load);
+    return answer(r, json_pack("{s:s, s:s, s:o}", "did", "start", "device_name", rt_device_name(r->rt), "seconds", took));
 }
 
 static int do_trials(struct runner *r, const json_t *message)

@@ -50,6 +50,14 @@ struct runner_role {
 };
 extern const struct runner_role runner_reference, runner_candidate;
 
+/* How long the parts of "start" took, in seconds. */
+struct runner_took {
+    double device;  /* opening it, with its context */
+    double connect; /* the ranks to each other */
+    double buffers;
+    double load; /* the candidate, and its pkb_setup */
+};
+
 struct runner {
     struct lines *lines;
     struct runner_status *status;
@@ -62,6 +70,7 @@ struct runner {
     int *node_of_rank; /* world entries */
     int device;        /* -1 on the host backend */
     struct rt *rt;
+    struct runner_took took;
 
     /* Engine. */
     int n_pool, n_frames; /* frames that rotate; with those that take copies of sampled iterations */

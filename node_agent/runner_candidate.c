@@ -38,8 +38,11 @@ static int service_symm_alloc(const pkb_context *context, size_t bytes, pkb_symm
     note_fault(r);
     uint32_t before = runner_enter(r, STAGE_ALLOC);
     int rc = rt_symm_alloc(r->rt, bytes, symm, &err);
-    if (rc < 0)
+    if (rc < 0) {
         fprintf(stderr, "pkb-runner: symm_alloc: %s\n", err.text);
+        if (bytes > 0 && rt_status(r->rt, NULL) == 0 && r->candidate.fault == RT_FAULT_NONE)
+            atomic_store_explicit(&r->status->alloc_refused, 1, memory_order_relaxed);
+    }
     runner_enter(r, (enum runner_stage)before);
     return rc < 0 ? -1 : 0;
 }

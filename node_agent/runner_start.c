@@ -5,6 +5,7 @@
 
 #include "node_agent/runner.h"
 #include "sweeps/plan.h"
+#include "util/clock.h"
 #include "util/json.h"
 
 /* The message's members; strings are borrowed from it. */
@@ -139,6 +140,14 @@ static int connect_ranks(struct runner *r)
     return 0;
 }
 
+/* Seconds since the mark, which moves on. */
+static double lap(int64_t *mark)
+{
+    int64_t before = *mark;
+    *mark = pkb_now_ns();
+    return (double)(*mark - before) / 1e9;
+}
+
 int runner_start(struct runner *r, const json_t *message)
 {
     struct pkb_error err;
@@ -149,9 +158,19 @@ int runner_start(struct runner *r, const json_t *message)
         return -1;
     }
     r->role = strcmp(s.role, "reference") == 0 ? &runner_reference : &runner_candidate;
+    int64_t mark = pkb_now_ns();
     if (prepare(r, &s, &err) < 0)
         return runner_fail(r, OUTCOME_INFRA_ERROR, "%s", err.text);
-    if (check_device(r) < 0 || connect_ranks(r) < 0 || runner_engine_open(r) < 0)
+    if (check_device(r) < 0)
         return -1;
-    return r->role->open(r, s.object);
+    r->took.device = lap(&mark);
+    if (connect_ranks(r) < 0)
+        return -1;
+    r->took.connect = lap(&mark);
+    if (runner_engine_open(r) < 0)
+        return -1;
+    r->took.buffers = lap(&mark);
+    int rc = r->role->open(r, s.object);
+    r->took.load = lap(&mark);
+    return rc;
 }
