@@ -8,6 +8,7 @@
 #include "orchestrator/command.h"
 #include "orchestrator/rundir.h"
 #include "results/report.h"
+#include "results/rooflines.h"
 #include "util/file.h"
 #include "util/suggest.h"
 
@@ -17,7 +18,7 @@
 #define KEY_COMPARE 259
 
 struct arguments {
-    const char *run, *output;
+    const char *run, *output, *topology;
     bool format_given;
     struct report_options options;
 };
@@ -110,6 +111,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o':
         a->output = arg;
         return 0;
+    case 't':
+        a->topology = arg;
+        return 0;
     case KEY_COMPARE:
         a->options.compare = arg;
         return 0;
@@ -168,17 +172,63 @@ static int open_other(const char *name, struct rundir **other, struct report_opt
     return 0;
 }
 
+/* A machine's bounds for the settings of a run. */
+struct machine {
+    struct topology topology;
+    struct plan *plan;
+    struct rooflines *rooflines;
+};
+
+static int bound_of(void *arg, const char *setting, double measured_ns, struct report_bound *bound)
+{
+    const struct machine *m = arg;
+    struct roofline_cell c;
+    if (rooflines_cell(m->rooflines, setting, 0, measured_ns, &c, NULL) < 0)
+        return -1;
+    *bound = (struct report_bound){.bound_ns = c.roofline.bound * 1e9,
+                                   .resource = roofline_resource_name(c.roofline.binds),
+                                   .verdict = roofline_verdict_name(c.verdict)};
+    return 0;
+}
+
+static int open_machine(struct machine *m, const struct arguments *a, const char *run, struct report_options *o,
+                        struct pkb_error *err)
+{
+    if (!a->topology)
+        return 0;
+    if (topology_find(a->topology, NULL, &m->topology, err) < 0)
+        return pkb_error_prefix(err, "--topology");
+    m->plan = plan_load_shard(run, 0, err); /* all settings, but few cells */
+    m->rooflines = m->plan ? rooflines_create(m->plan, &m->topology, err) : NULL;
+    if (!m->rooflines)
+        return -1;
+    o->bound = bound_of;
+    o->bound_arg = m;
+    return 0;
+}
+
+static void close_machine(struct machine *m)
+{
+    rooflines_destroy(m->rooflines);
+    plan_destroy(m->plan);
+}
+
 static int print(struct arguments *a, bool *complete)
 {
     struct pkb_error err;
+    static struct machine machine; /* a topology is large */
     struct rundir *other = NULL, *run = rundir_open(a->run, &err);
-    if (!run || open_other(a->options.compare, &other, &a->options, &err) < 0) {
+    if (!run || open_other(a->options.compare, &other, &a->options, &err) < 0 ||
+        open_machine(&machine, a, run->path, &a->options, &err) < 0) {
+        close_machine(&machine);
+        rundir_destroy(other);
         rundir_destroy(run);
         return command_fail(PKB_EXIT_USAGE, &err);
     }
     a->options.colour = !a->output && report_wants_colour(stdout);
     int rc =
         a->output ? print_to_file(a, run->path, complete, &err) : report_print(run->path, stdout, &a->options, complete, &err);
+    close_machine(&machine);
     rundir_destroy(run);
     rundir_destroy(other);
     return rc < 0 ? command_fail(PKB_EXIT_SYSTEM, &err) : PKB_EXIT_OK;
@@ -193,9 +243,10 @@ int cmd_report(int argc, char **argv)
         {"json", 'j', NULL, 0, "The same as --format json", 0},
         {"csv", KEY_CSV, "TABLE", OPTION_ARG_OPTIONAL,
          "One table as CSV: metrics (default), problems, cells, paper, models, parts, estimates, speedups, curves, scaling, new, "
-         "families, outcomes, not_counted; with --compare: published, change_models, changes",
+         "families, outcomes, not_counted; with --topology: utilisation; with --compare: published, change_models, changes",
          0},
         {"compare", KEY_COMPARE, "WHAT", 0, "Set it beside the published figures (WHAT = published) or another run directory", 0},
+        {"topology", 't', "NAME", 0, "Add the utilisation of this machine ('pkb topo list' shows names)", 0},
         {"by", 'b', "WHAT", 0, "Split the metrics by world, family, dtype or shape (default: by world where there are several)",
          0},
         {"k", 'k', "K", 0, "Up to pass@K (default: the number of samples, at most 10)", 0},

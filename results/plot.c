@@ -57,7 +57,7 @@ void plot_text(FILE *out, double x, double y, const char *anchor, const char *cl
 
 static double place(const struct plot_axis *a, double value)
 {
-    if (a->log2)
+    if (a->log2 || a->log10)
         return (log2(value) - log2(a->low)) / (log2(a->high) - log2(a->low));
     return (value - a->low) / (a->high - a->low);
 }
@@ -104,8 +104,9 @@ static void tick(const struct plot *p, FILE *out, bool is_x, double value)
 static void axis(const struct plot *p, FILE *out, bool is_x)
 {
     const struct plot_axis *a = is_x ? &p->x : &p->y;
-    if (a->log2) {
-        for (double v = exp2(ceil(log2(a->low) - 1e-9)); v <= a->high * 1.000001; v *= 2)
+    if (a->log2 || a->log10) {
+        double base = a->log2 ? 2 : 10, first = pow(base, ceil(log(a->low) / log(base) - 1e-9));
+        for (double v = first; v <= a->high * 1.000001; v *= base)
             tick(p, out, is_x, v);
         return;
     }

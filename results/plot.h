@@ -27,6 +27,7 @@ struct plot_axis {
     const char *label;
     double low, high; /* low < high */
     bool log2;        /* ticks at powers of two; low > 0 */
+    bool log10;       /* ticks at powers of ten; low > 0 */
     bool whole;       /* ticks at whole numbers */
     bool share;       /* 0..1, shown as per cent */
 };

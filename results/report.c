@@ -7,6 +7,7 @@
 
 #include "results/report_compare.h"
 #include "results/report_sheets.h"
+#include "util/file.h"
 
 #define SUMMARY_PROBLEMS 120
 #define TEXT_ROWS 20
@@ -30,7 +31,8 @@ static int merge_if_stale(const char *run, struct pkb_error *err)
 /* Tables that the text report does not lay out itself. */
 static int print_sheets(const struct report_sheets *s, FILE *out, const struct report_options *o, bool all, struct pkb_error *err)
 {
-    static const char *const names[] = {"speedups", "published", "change_models", "changes", "scaling", "families", "new"};
+    static const char *const names[] = {"speedups",    "published", "change_models", "changes",
+                                        "utilisation", "scaling",   "families",      "new"};
     size_t n = all ? sizeof(names) / sizeof(names[0]) : 1;
     for (size_t i = 0; i < n; i++) {
         const struct sheet *sheet = report_sheets_find(s, names[i]);
@@ -95,11 +97,34 @@ static int make_sheets(const struct report_data *d, const struct report_options 
     return rc;
 }
 
+/* All cells, straight from the database: nothing else of the report is needed for them. */
+static int report_cells(const char *run, FILE *out, bool *complete, struct pkb_error *err)
+{
+    struct report_data d = {.run = run};
+    char *path = pkb_format(err, "%s/results.db", run);
+    int rc = path ? merge_summary_read(run, &d.summary, err) : -1;
+    if (rc == 0)
+        rc = database_open(&d.db, path, err);
+    if (rc == 0)
+        rc = report_csv_cells(&d, out, err);
+    if (rc == 0 && (fflush(out) == EOF || ferror(out)))
+        rc = pkb_error_errno(err, "the report cannot be written");
+    if (complete)
+        *complete = d.summary.done == d.summary.cells;
+    database_close(&d.db);
+    free(path);
+    return rc;
+}
+
 static int report(const char *run, FILE *out, const struct report_options *o, bool summary, bool *complete, struct pkb_error *err)
 {
     struct report_data d;
     struct report_sheets s = {.n = 0};
-    if (merge_if_stale(run, err) < 0 || report_data_load(&d, run, o, err) < 0)
+    if (merge_if_stale(run, err) < 0)
+        return -1;
+    if (o->format == REPORT_CSV && o->csv && strcmp(o->csv, "cells") == 0)
+        return report_cells(run, out, complete, err);
+    if (report_data_load(&d, run, o, err) < 0)
         return -1;
     if (complete)
         *complete = d.summary.done == d.summary.cells;

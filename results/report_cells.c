@@ -45,8 +45,9 @@ static int add_setting(struct report_cells *c, sqlite3_stmt *q, struct pkb_error
         .world = sqlite3_column_int(q, 4),
         .dtype = strdup(database_text(q, 5)),
         .shape = strdup(database_text(q, 6)),
+        .digest = strdup(database_text(q, 7)),
     };
-    return s->name && s->family && s->dtype && s->shape ? 0 : out_of_memory(err);
+    return s->name && s->family && s->dtype && s->shape && s->digest ? 0 : out_of_memory(err);
 }
 
 static void number_problems(struct report_cells *c)
@@ -60,7 +61,7 @@ static void number_problems(struct report_cells *c)
 static int load_settings(struct report_cells *c, struct maps *m, struct database *db, struct pkb_error *err)
 {
     sqlite3_stmt *q = database_prepare(db,
-                                       "SELECT id, problem, problem_id, family, world, dtype, shape FROM settings"
+                                       "SELECT id, problem, problem_id, family, world, dtype, shape, digest FROM settings"
                                        " WHERE id IN (SELECT setting FROM cells)",
                                        err);
     int rc = q ? 1 : -1;
@@ -171,6 +172,8 @@ static int add_cell(struct report_cells *c, const struct maps *m, sqlite3_stmt *
                    .speedup = sqlite3_column_double(q, 5)},
         .time_ns = sqlite3_column_double(q, 6),
         .baseline_ns = sqlite3_column_double(q, 7),
+        .resource = "",
+        .verdict = "",
     };
     return 0;
 }
@@ -250,6 +253,7 @@ void report_cells_clear(struct report_cells *c)
         free(c->settings[i].family);
         free(c->settings[i].dtype);
         free(c->settings[i].shape);
+        free(c->settings[i].digest);
     }
     free(c->models);
     free(c->settings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All cells of a run in memory, about 56 bytes each, in the order of problem, world size, dtype, shape, model, sample: what every
+/* All cells of a run in memory, about 80 bytes each, in the order of problem, world size, dtype, shape, model, sample: what every
  * table of a report is computed from, so that a report reads the database once.
  */
 #ifndef PKB_RESULTS_REPORT_CELLS_H
@@ -14,7 +14,7 @@
 /* A problem at one world size, dtype, shape, ... that has cells. */
 struct report_setting {
     int64_t id; /* in the database */
-    char *name, *family, *dtype, *shape;
+    char *name, *family, *dtype, *shape, *digest;
     int problem_id, world;
     int problem; /* number among the distinct problems, in their order */
 };
@@ -24,7 +24,9 @@ struct report_cell {
     int model;   /* number in report_cells.models */
     int id;      /* in the plan */
     struct metrics_sample sample;
-    double time_ns, baseline_ns; /* 0: not measured */
+    double time_ns, baseline_ns;    /* 0: not measured */
+    double bound_ns;                /* 0: not known; then the next two are "" */
+    const char *resource, *verdict; /* constants, as in struct report_bound */
 };
 
 struct report_cells {

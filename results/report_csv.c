@@ -78,8 +78,23 @@ static int csv_problems(const struct report_data *d, FILE *out)
     return 0;
 }
 
-/* Straight from the database: there may be a million rows. */
-static int csv_cells(struct report_data *d, FILE *out, struct pkb_error *err)
+/* One row. There may be a million of them: characters are copied without taking the stream's lock for each. */
+static void put_row(FILE *out, sqlite3_stmt *q, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *text = (const char *)sqlite3_column_text(q, i);
+        size_t size = (size_t)sqlite3_column_bytes(q, i);
+        if (i > 0)
+            (void)fputc_unlocked(',', out);
+        if (text && sqlite3_column_type(q, i) == SQLITE_TEXT && strpbrk(text, ",\"\r\n"))
+            sheet_escape_csv(out, text);
+        else if (text)
+            (void)fwrite_unlocked(text, 1, size, out);
+    }
+    (void)fputc_unlocked('\n', out);
+}
+
+int report_csv_cells(struct report_data *d, FILE *out, struct pkb_error *err)
 {
     static const char columns[] =
         "cell,digest,problem,problem_id,family,model,sample,world,dtype,shape,device,state,outcome,detail,rank,"
@@ -87,25 +102,20 @@ static int csv_cells(struct report_data *d, FILE *out, struct pkb_error *err)
     char sql[512];
     (void)snprintf(sql, sizeof(sql), "SELECT %s FROM results ORDER BY cell", columns);
     sqlite3_stmt *q = database_prepare(&d->db, sql, err);
-    int rc = q ? 1 : -1;
+    int rc = q ? 1 : -1, n = q ? sqlite3_column_count(q) : 0;
     (void)fprintf(out, "%s\n", columns);
     while (rc == 1) {
         rc = database_step(&d->db, q, err);
-        for (int i = 0; rc == 1 && i < sqlite3_column_count(q); i++) {
-            if (i > 0)
-                (void)fputc(',', out);
-            sheet_escape_csv(out, database_text(q, i));
-        }
         if (rc == 1)
-            (void)fputc('\n', out);
+            put_row(out, q, n);
     }
     (void)sqlite3_finalize(q);
     return rc;
 }
 
-const char *const report_csv_tables[] = {"metrics",   "problems",    "cells",     "paper",         "models", "parts",
-                                         "estimates", "speedups",    "curves",    "scaling",       "new",    "families",
-                                         "outcomes",  "not_counted", "published", "change_models", "changes"};
+const char *const report_csv_tables[] = {"metrics",   "problems", "cells",       "paper",     "models",        "parts",
+                                         "estimates", "speedups", "curves",      "scaling",   "utilisation",   "new",
+                                         "families",  "outcomes", "not_counted", "published", "change_models", "changes"};
 const int report_csv_table_count = (int)(sizeof(report_csv_tables) / sizeof(report_csv_tables[0]));
 
 int report_csv(struct report_data *d, const struct report_sheets *s, const char *table, FILE *out, struct pkb_error *err)
@@ -115,7 +125,7 @@ int report_csv(struct report_data *d, const struct report_sheets *s, const char 
     if (strcmp(table, "problems") == 0)
         return csv_problems(d, out);
     if (strcmp(table, "cells") == 0)
-        return csv_cells(d, out, err);
+        return report_csv_cells(d, out, err);
     const struct sheet *sheet = report_sheets_find(s, table);
     if (!sheet)
         return pkb_error_set(err, "this run has no table '%s' (%s)", table,

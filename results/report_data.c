@@ -81,6 +81,22 @@ bool report_tasks_are_problems(const struct report_data *d)
     return (int64_t)d->n_problems == d->n_problems_named;
 }
 
+/* Bounds of the cells with a time of their own. */
+static void find_bounds(struct report_data *d, const struct report_options *o)
+{
+    for (size_t i = 0; i < d->cells.n && o->bound; i++) {
+        struct report_cell *c = &d->cells.cells[i];
+        struct report_bound b = {0};
+        if (c->sample.outcome != OUTCOME_CORRECT || c->time_ns <= 0)
+            continue;
+        if (o->bound(o->bound_arg, d->cells.settings[c->setting].digest, c->time_ns, &b) < 0 || b.bound_ns <= 0)
+            continue;
+        c->bound_ns = b.bound_ns;
+        c->resource = b.resource;
+        c->verdict = b.verdict;
+    }
+}
+
 static int load(struct report_data *d, const struct report_options *o, struct pkb_error *err)
 {
     if (load_name(d, err) < 0 || report_cells_load(&d->cells, &d->db, err) < 0)
@@ -89,6 +105,7 @@ static int load(struct report_data *d, const struct report_options *o, struct pk
     d->n_models = d->cells.n_models;
     count_settings(d);
     choose(d, o);
+    find_bounds(d, o);
     d->bootstrap = bootstrap_create(d->cells.n_problems, o->replicates > 0 ? o->replicates : BOOTSTRAP_REPLICATES, o->seed, err);
     if (!d->bootstrap || report_groups_load(d, &d->total, REPORT_BY_DEFAULT, err) < 0)
         return -1;

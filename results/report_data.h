@@ -108,6 +108,7 @@ void report_text_notes(const struct report_data *d, FILE *out, bool colour);
 
 struct report_sheets;
 int report_json(const struct report_data *d, const struct report_sheets *s, FILE *out, struct pkb_error *err);
+int report_csv_cells(struct report_data *d, FILE *out, struct pkb_error *err);
 int report_csv(struct report_data *d, const struct report_sheets *s, const char *table, FILE *out, struct pkb_error *err);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "results/plot.h"
 
+#define SCATTER_MAX 500 /* marks of a model */
+
 static int column_of(const struct sheet *s, const char *key)
 {
     for (int c = 0; c < s->n_columns; c++)
@@ -108,6 +110,57 @@ static int over_k(const struct report_data *d, bool fast, FILE *out, struct pkb_
     free(points);
     free(series);
     return 0;
+}
+
+/* ---- roofline: every candidate with a bound, against the time that the bound is ------------------------------------------- */
+
+static int candidates_of(const struct report_data *d, int model, struct plot_point *points)
+{
+    int n = 0;
+    for (size_t i = 0; i < d->cells.n && n < SCATTER_MAX; i++) {
+        const struct report_cell *c = &d->cells.cells[i];
+        if (c->model == model && c->bound_ns > 0)
+            points[n++] = (struct plot_point){c->bound_ns / 1000, c->bound_ns / c->time_ns};
+    }
+    return n;
+}
+
+static void widen(struct plot *p, const struct plot_point *points, int n)
+{
+    for (int i = 0; i < n; i++) {
+        p->x.low = fmin(p->x.low, points[i].x);
+        p->x.high = fmax(p->x.high, points[i].x);
+        p->y.high = fmax(p->y.high, points[i].y);
+    }
+}
+
+static int scatter(const struct report_data *d, FILE *out, struct pkb_error *err)
+{
+    size_t n = (size_t)d->n_models;
+    struct plot_point *points = calloc(n * SCATTER_MAX + 1, sizeof(*points));
+    struct plot_series *series = calloc(n + 1, sizeof(*series));
+    struct plot p = {.id = "roofline",
+                     .title = "Roofline: utilisation over the time that the hardware needs",
+                     .description =
+                         "One mark per correct candidate; the quantiles are in the table of closeness to the hardware.",
+                     .x = {.label = "bound, us", .low = 1e300, .high = 0, .log10 = true},
+                     .y = {.label = "bound / measured", .low = 0, .high = 1, .share = true},
+                     .series = series,
+                     .n_series = d->n_models};
+    int rc = points && series ? 0 : pkb_error_set(err, "out of memory for a plot");
+    for (int m = 0; m < d->n_models && rc == 0; m++) {
+        series[m] = (struct plot_series){.name = d->models[m], .points = &points[(size_t)m * SCATTER_MAX]};
+        series[m].n = candidates_of(d, m, &points[(size_t)m * SCATTER_MAX]);
+        widen(&p, series[m].points, series[m].n);
+    }
+    if (rc == 0 && p.x.high > 0) {
+        p.x.low = pow(10, floor(log10(p.x.low)));
+        p.x.high = pow(10, floor(log10(p.x.high)) + 1);
+        plot_print(&p, out);
+    }
+    free(points);
+    free(series);
+    return rc;
 }
 
 /* ---- outcomes and families ---------------------------------------------------------------------------------------------------- */
@@ -242,6 +295,8 @@ int report_plots(const struct report_data *d, const struct report_sheets *s, FIL
     if (d->k_max > 1 && lines_of(curves, curve_k, "p", "fast_k", out, err) < 0)
         return -1;
     if (family_map(d, out, err) < 0 || outcome_bars(d, report_sheets_find(s, "outcomes"), out, err) < 0)
+        return -1;
+    if (scatter(d, out, err) < 0)
         return -1;
     return has_other_worlds(ranks) ? lines_of(ranks, scaling, "world", "time_ratio", out, err) : 0;
 }

@@ -42,6 +42,8 @@ static int add_analyses(const struct report_data *d, struct report_sheets *s, st
     if (rc == 0)
         rc = add_filled(s, report_sheet_scaling(d, scaling, n_scaling), err);
     if (rc == 0)
+        rc = add_filled(s, report_sheet_utilisation(d), err);
+    if (rc == 0)
         rc = add_filled(s, report_sheet_new(d, kernels, n_kernels), err);
     free(speeds);
     free(curves);

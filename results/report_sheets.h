@@ -34,6 +34,7 @@ struct sheet *report_sheet_speeds(const struct report_data *d, const struct spee
 struct sheet *report_sheet_curves(const struct report_data *d, const struct curve *curves);
 struct sheet *report_sheet_scaling(const struct report_data *d, const struct scaling *rows, size_t n);
 struct sheet *report_sheet_new(const struct report_data *d, const struct new_kernel *rows, size_t n);
+struct sheet *report_sheet_utilisation(const struct report_data *d); /* NULL also when memory runs out */
 struct sheet *report_sheet_problems(const struct report_data *d);
 struct sheet *report_sheet_notes(const struct report_data *d);
 
