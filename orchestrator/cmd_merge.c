@@ -11,7 +11,7 @@
 
 struct arguments {
     const char *run;
-    bool json;
+    bool json, whole;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -20,6 +20,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'j':
         a->json = true;
+        return 0;
+    case 'w':
+        a->whole = true;
         return 0;
     case ARGP_KEY_ARG:
         if (a->run)
@@ -79,7 +82,9 @@ static int print(const struct arguments *a, const struct merge_summary *s)
 
 int cmd_merge(int argc, char **argv)
 {
-    static const struct argp_option options[] = {{"json", 'j', NULL, 0, "Print the counts as JSON", 0}, {0}};
+    static const struct argp_option options[] = {{"json", 'j', NULL, 0, "Print the counts as JSON", 0},
+                                                 {"whole", 'w', NULL, 0, "Read all records again, not only what is new", 0},
+                                                 {0}};
     static const struct argp argp = {options,
                                      parse,
                                      "RUN",
@@ -97,7 +102,7 @@ int cmd_merge(int argc, char **argv)
     struct rundir *run = rundir_open(a.run, &err);
     if (!run)
         return command_fail(PKB_EXIT_USAGE, &err);
-    int rc = merge_run(run->path, &s, &err);
+    int rc = a.whole ? merge_run_whole(run->path, &s, &err) : merge_run(run->path, &s, &err);
     rundir_destroy(run);
     return rc < 0 ? command_fail(PKB_EXIT_SYSTEM, &err) : print(&a, &s);
 }

@@ -7,7 +7,7 @@ set -euo pipefail
 
 browser=${PKB_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 if [ -z "$browser" ]; then
-    echo "chromium is not installed (scripts/install-packages browser)"
+    echo "chromium is not installed (scripts/install-packages extra)"
     exit 77
 fi
 
