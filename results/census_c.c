@@ -17,8 +17,8 @@ struct splitter {
     struct asm_state assembly;
     /* Adjacent strings are one: "multimem." "ld_reduce". */
     char *pending;
-    size_t pending_size;
-    int pending_line;
+    size_t pending_size, pending_capacity;
+    int pending_line; /* 0: none */
 };
 
 static bool is_name(char c)
@@ -72,9 +72,9 @@ static bool skip_comment(struct splitter *s)
 
 static void flush_string(struct splitter *s)
 {
-    if (s->pending)
+    if (s->pending_line > 0)
         source_words_add_ptx(s->w, s->pending, s->pending_size, s->pending_line, s->macro);
-    s->pending = NULL;
+    s->pending_line = 0;
     s->pending_size = 0;
 }
 
@@ -82,16 +82,19 @@ static void take_string(struct splitter *s, const char *text, size_t size, int l
 {
     if (s->skipping || !asm_takes_string(&s->assembly))
         return;
-    char *joined = source_words_buffer(s->w, s->pending_size + size);
-    if (!joined)
-        return;
-    if (s->pending)
-        memcpy(joined, s->pending, s->pending_size);
-    else
-        s->pending_line = line;
-    memcpy(joined + s->pending_size, text, size);
-    s->pending = joined;
+    if (s->pending_capacity - s->pending_size <= size) {
+        size_t capacity = 2 * (s->pending_size + size) + 256;
+        char *larger = realloc(s->pending, capacity);
+        if (!larger) {
+            s->w->no_memory = true;
+            return;
+        }
+        s->pending = larger;
+        s->pending_capacity = capacity;
+    }
+    memcpy(s->pending + s->pending_size, text, size);
     s->pending_size += size;
+    s->pending_line = s->pending_line > 0 ? s->pending_line : line;
 }
 
 /* A string or character constant; without its second quote it ends with the line. */
@@ -172,13 +175,17 @@ static void begin_macro(struct splitter *s)
     struct source_words *w = s->w;
     if (size == 0 || s->skipping)
         return;
-    struct word_macro *macros = realloc(w->macros, (w->n_macros + 1) * sizeof(*macros));
-    if (!macros) {
-        w->no_memory = true;
-        return;
+    if (w->n_macros == w->macro_capacity) {
+        size_t capacity = w->macro_capacity ? 2 * w->macro_capacity : 64;
+        struct word_macro *macros = realloc(w->macros, capacity * sizeof(*macros));
+        if (!macros) {
+            w->no_memory = true;
+            return;
+        }
+        w->macros = macros;
+        w->macro_capacity = capacity;
     }
-    w->macros = macros;
-    macros[w->n_macros] = (struct word_macro){.name = name, .size = size};
+    w->macros[w->n_macros] = (struct word_macro){.name = name, .size = size};
     s->macro = (int)w->n_macros++;
 }
 
@@ -316,6 +323,7 @@ void source_words_add_c(struct source_words *w, const char *text, size_t size, i
     size_t n = join_lines(text, size, joined);
     struct splitter s = {.w = w, .p = joined, .end = joined + n, .line = line, .line_start = true, .macro = -1};
     split(&s);
+    free(s.pending);
 }
 
 int source_words_of_c(const char *text, size_t size, struct source_words *w, struct pkb_error *err)

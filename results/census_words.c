@@ -23,17 +23,25 @@ void source_words_add(struct source_words *w, enum word_kind kind, const char *t
     w->items[w->n++] = (struct word){kind, text, size, line, macro};
 }
 
+static int more_buffers(struct source_words *w)
+{
+    size_t capacity = w->buffer_capacity ? 2 * w->buffer_capacity : 16;
+    char **buffers = realloc(w->buffers, capacity * sizeof(*buffers));
+    if (!buffers)
+        return -1;
+    w->buffers = buffers;
+    w->buffer_capacity = capacity;
+    return 0;
+}
+
 char *source_words_buffer(struct source_words *w, size_t size)
 {
-    char *buffer = malloc(size + 1);
-    char **buffers = realloc(w->buffers, (w->n_buffers + 1) * sizeof(*buffers));
-    w->buffers = buffers ? buffers : w->buffers;
-    if (!buffer || !buffers) {
-        free(buffer);
+    bool room = w->n_buffers < w->buffer_capacity || more_buffers(w) == 0;
+    char *buffer = room ? malloc(size + 1) : NULL;
+    if (buffer)
+        w->buffers[w->n_buffers++] = buffer;
+    else
         w->no_memory = true;
-        return NULL;
-    }
-    w->buffers[w->n_buffers++] = buffer;
     return buffer;
 }
 

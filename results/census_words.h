@@ -33,9 +33,9 @@ struct source_words {
     struct word *items;
     size_t n, capacity;
     struct word_macro *macros;
-    size_t n_macros;
+    size_t n_macros, macro_capacity;
     char **buffers; /* texts that items point into, besides the source */
-    size_t n_buffers;
+    size_t n_buffers, buffer_capacity;
     bool no_memory;
 };
 

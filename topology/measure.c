@@ -16,8 +16,8 @@
 #define LARGEST_COPY ((size_t)128 << 20) /* bytes of each of source and destination */
 #define SMALLEST_COPY ((size_t)16 << 20)
 #define COPY_TRIES 3
-#define PRODUCT 512 /* rows, columns and depth of the products */
-#define FLOPS_TRIES 5
+#define PRODUCT 384 /* rows, columns and depth of the products */
+#define FLOPS_TRIES 3
 #define LINK_BYTES ((size_t)1 << 20)
 #define LINK_TRIES 32
 #define PINGS 256

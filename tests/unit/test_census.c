@@ -261,6 +261,13 @@ static void large_sources_take_no_time(void **state)
     p += sprintf(p, "#define M%d ncclSend\nM0;\n", LINES);
     assert_int_equal(census_source(text, (size_t)(p - text), "cu", &c, &err), 0);
     assert_int_equal(c.found[MECHANISM_NCCL].line, LINES + 1);
+    p = stpcpy(text, "asm(");
+    for (int i = 0; i < 8 * LINES; i++) /* one string in many parts */
+        p = stpcpy(p, "\"a;\" ");
+    p = stpcpy(p, "\"multi\" \"mem.st\");");
+    memset(&c, 0, sizeof(c));
+    assert_int_equal(census_source(text, (size_t)(p - text), "cu", &c, &err), 0);
+    assert_true(census_uses(&c, MECHANISM_MULTIMEM));
     assert_int_equal(census_source(text, CENSUS_MAX_SOURCE + 1, "cu", &c, &err), -1);
     free(text);
 }
