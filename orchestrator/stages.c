@@ -160,6 +160,8 @@ static int try_shard(struct engine *e, const struct plan_shard *s, enum trial *t
     *trial = engine_open_cells(e, s) < before ? TRIAL_PROGRESS : result.hopeless ? TRIAL_HOPELESS : TRIAL_IDLE;
     if (result.code == AGENT_EXIT_FENCED || result.code == AGENT_EXIT_DRAINED)
         *trial = TRIAL_OVER; /* somebody else has the shard, or it is to be left */
+    if (result.code == AGENT_EXIT_STOPPED && e->launcher->drains)
+        *trial = TRIAL_OVER; /* the cluster takes the job back */
     if (result.code != 0 && !result.stopped)
         display_warn(&e->display, "shard %d, attempt %d: %s (logs: %s/logs/shard-%06d.%03d)", s->id, a.number, result.text,
                      e->run->path, s->id, a.number);

@@ -38,6 +38,7 @@ struct slurm_state {
     const char *reason;   /* why it waits, "" */
     const char *nodes;    /* where it runs, "" */
     bool pending, active; /* active: it waits, runs, or is about to end */
+    bool preempted;       /* it runs, and will be taken back for another job */
     int restarts;
 };
 typedef void slurm_visit_fn(void *arg, const struct slurm_state *s);

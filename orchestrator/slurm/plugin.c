@@ -159,6 +159,7 @@ static void visit_job(const slurm_job_info_t *job, slurm_visit_fn *visit, void *
         .elements = job->array_task_str ? job->array_task_str : index,
         .state = state_name(job->job_state),
         .pending = base == JOB_PENDING,
+        .preempted = base == JOB_RUNNING && job->preempt_time != 0,
         .active = base < JOB_COMPLETE || (job->job_state & (JOB_COMPLETING | JOB_REQUEUE)) != 0,
         .reason = reason_text(job),
         .restarts = (int)job->restart_cnt,

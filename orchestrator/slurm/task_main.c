@@ -11,7 +11,10 @@
 #include "orchestrator/command.h"
 #include "orchestrator/engine.h"
 #include "orchestrator/options.h"
+#include "orchestrator/slurm/api.h"
 #include "orchestrator/slurm/srun.h"
+
+#define REQUEUE_SECONDS 600 /* longer than any grace time that makes sense */
 
 struct task {
     struct engine engine; /* first: stages get its address */
@@ -108,6 +111,25 @@ static int evaluate(struct engine *e, struct pkb_error *err)
     return engine_shard(e, shard, &hopeless, err);
 }
 
+static void note_preemption(void *arg, const struct slurm_state *s)
+{
+    bool *preempted = arg;
+    *preempted = *preempted || s->preempted;
+}
+
+/* A job that ends while it is being preempted is over; Slurm requeues only what it had to kill. */
+static void wait_for_requeue(void)
+{
+    struct pkb_error err;
+    bool preempted = false;
+    const char *job = getenv("SLURM_JOB_ID");
+    const struct slurm_api *api = job ? slurm_api_load(&err) : NULL;
+    if (!api || api->states((uint32_t)strtoul(job, NULL, 10), note_preemption, &preempted, &err) < 0 || !preempted)
+        return;
+    (void)fprintf(stderr, "pkb: preempted; waiting to be requeued\n");
+    (void)sleep(REQUEUE_SECONDS);
+}
+
 int main(int argc, char **argv)
 {
     static const struct engine_stage stages[] = {
@@ -125,6 +147,8 @@ int main(int argc, char **argv)
     const struct plan_shard *shard = t.engine.plan ? find_shard(&t) : NULL;
     if (shard && t.engine.progress && code <= PKB_EXIT_INCOMPLETE)
         code = engine_open_cells(&t.engine, shard) == 0 ? PKB_EXIT_OK : PKB_EXIT_INCOMPLETE;
+    if (code == PKB_EXIT_INCOMPLETE || code == PKB_EXIT_INTERRUPTED)
+        wait_for_requeue();
     engine_destroy(&t.engine);
     words_clear(&a.srun);
     return code;

@@ -21,6 +21,7 @@ return sweep {
 LUA
 }
 sweep short 10
+sweep medium 20
 sweep long 120 # longer than Slurm takes to begin the job on another node
 
 node_of() { squeue -h -j "$1" -t R -o %N; }
@@ -64,6 +65,11 @@ begin cut long
 cut=$node
 mini cut "$cut"
 
+# Another job takes the node away; Slurm gives the run a new one.
+begin preempt medium --slurm partition=preempt --slurm cpu_partition=cpu --slurm exclude="$cut"
+start srun --partition=gpu --exclusive --nodelist="$node" true
+preemptor=$pid
+
 begin agent short --slurm exclude="$cut"
 kill -KILL "$(agents "$dir" | tail -n 1)"
 complete agent
@@ -95,6 +101,10 @@ complete slurmctld
 complete slurmd
 complete requeue 90
 check "requeue: the second attempt is Slurm's" grep -q 'restart 1' "$tmp"/requeue/logs/slurm-*.log
+
+check "preempt: the other job has run" wait_for 60 gone "$preemptor"
+complete preempt 90
+check "preempt: it was" grep -q 'restart 1' "$tmp"/preempt/logs/slurm-*_*.log
 
 run "$pkb" resume --quiet "$tmp/cut"
 expect "cut: resume leaves what is in the queue" 0 ""
