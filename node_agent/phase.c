@@ -221,12 +221,12 @@ static int64_t deadline_of(const struct phase *p)
     return p->started + (int64_t)(p->limit_seconds * 1e9);
 }
 
-/* The time is up: also for a runner that waits for others, whose own agents see to them. */
+/* The time is up: also for a runner that waits for others, whose own agents see to them. 1: it was submitted, 0: it is not up. */
 static int check_deadline(struct follow *f, struct pkb_error *err)
 {
     if (f->waiting || pkb_now_ns() < deadline_of(f->p))
         return 0;
-    return give_up(f, ROUND_EXIT, OUTCOME_DEADLOCK, "over the time limit", err);
+    return give_up(f, ROUND_EXIT, OUTCOME_DEADLOCK, "over the time limit", err) < 0 ? -1 : 1;
 }
 
 static int wait_for_event(struct follow *f, struct pkb_error *err)
@@ -256,9 +256,11 @@ static int turn(struct follow *f, struct pkb_error *err)
     if (more < 0 || f->finished)
         return more < 0 ? -1 : 0;
     int event = runner_step(f, err);
-    if (event < 0 || check_deadline(f, err) < 0)
+    int late = event < 0 ? -1 : check_deadline(f, err);
+    if (late < 0)
         return -1;
-    return more || event ? 0 : wait_for_event(f, err);
+    /* What was submitted may be answered at once, without any descriptor to wait for: in a world of one rank. */
+    return more || event || late ? 0 : wait_for_event(f, err);
 }
 
 static int begin(struct follow *f, const char *why, struct pkb_error *err)

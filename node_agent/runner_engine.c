@@ -171,8 +171,10 @@ void runner_store(struct runner *r, const struct runner_frame *frame, const pkb_
 {
     const struct segment_layout *l = &r->layout;
     store_forms(r, frame, forms, slot);
+    uint32_t before = runner_enter(r, STAGE_WAIT); /* copies to the host may wait for what comes before them */
     for (int k = 0; k < l->n_out; k++)
         rt_download(r->rt, runner_at(&r->results, l->slot_stride, slot, l->out_offset[k]), &frame->out[k]);
     for (int k = 0; k < l->n_in; k++)
         rt_download(r->rt, runner_at(&r->results, l->slot_stride, slot, l->after_offset[k]), &frame->in[k]);
+    runner_enter(r, (enum runner_stage)before);
 }

@@ -20,6 +20,9 @@
 /* First descriptor that the child's dup2 dance cannot collide with. */
 #define SAFE_FD 64
 
+/* From SIGKILL to having ended. */
+#define KILL_WAIT_MS 60000
+
 static int set_limit(int what, uint64_t value)
 {
     struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
@@ -183,7 +186,13 @@ void process_kill(struct process *p)
     /* The group first: the child may have left it, or its grandchildren may outlive it. */
     (void)kill(-p->pid, SIGKILL);
     (void)kill(p->pid, SIGKILL);
-    (void)reap(p, &status);
+    struct pollfd ended = {.fd = p->pidfd, .events = POLLIN};
+    if (p->pidfd >= 0 && poll(&ended, 1, KILL_WAIT_MS) == 0) {
+        (void)close(p->pidfd);
+        *p = PROCESS_NONE;
+    } else {
+        (void)reap(p, &status);
+    }
     errno = saved;
 }
 

@@ -48,7 +48,8 @@ int process_spawn(const struct process_spec *spec, struct process *p, struct pkb
 /* Waits up to timeout_ms (-1: for ever). 1: ended, *status is the wait status and *p is PROCESS_NONE; 0: still running; -1: error. */
 int process_wait(struct process *p, int timeout_ms, int *status, struct pkb_error *err);
 
-/* Kills the child's whole process group with SIGKILL and reaps the child. Does nothing for PROCESS_NONE. */
+/* Kills the child's whole process group with SIGKILL and reaps the child. One that the kernel does not let go (a device's driver may hang)
+ * is left behind after a minute. Does nothing for PROCESS_NONE. */
 void process_kill(struct process *p);
 
 /* "exited with code 3", "killed by signal 11 (Segmentation fault)" */

@@ -52,6 +52,10 @@ detail deadlock_spin "in pkb_solution, trial"
 detail deadlock_alloc "waiting in symm_alloc"
 detail compile_error "error:"
 
+# A lone rank has no peers whose messages would wake its agent up.
+run "$pkb" eval -p 1 -c "$candidates/deadlock_spin.c" -g 1 --limit-seconds 2 --trials 1
+expect "a lone rank that hangs is noticed" 1 "deadlock"
+
 # A flood of output is cut, and no agent is left.
 check "logs are bounded" test "$(du -sk "$tmp/run/logs" | cut -f 1)" -lt 4096
 check "no agent is left" test -z "$(pgrep -f -- "--run $tmp/run")"
