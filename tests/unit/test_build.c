@@ -328,12 +328,8 @@ static void test_compilers_that_are_not_there(void **state)
     static const struct {
         const char *kind, *cc, *text;
     } rows[] = {
-        {"py", NULL, "without Python"},
-        {"rs", NULL, "unknown"},
-        {"", NULL, "unknown"},
-        {"c", "/no/such/cc", "PKB_CC"},
-        {"c", "no-such-cc", "no-such-cc"},
-        {"c", "./relative/cc", "absolute"},
+        {"py", NULL, "without Python"},    {"rs", NULL, "unknown"},           {"", NULL, "unknown"},
+        {"c", "/no/such/cc", "PKB_CC"},    {"c", "no-such-cc", "no-such-cc"}, {"c", "./relative/cc", "absolute"},
         {"c", "/bin/false", "/bin/false"},
     };
     (void)state;
