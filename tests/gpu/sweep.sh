@@ -77,23 +77,31 @@ EOF
     grep -h -o '"detail": *"[^"]*"' "$tmp/outcomes"/records/*.jsonl | sort | uniq -c
 }
 
+# refused RANKS TEXT: the evaluation fails and says why.
+refused() {
+    local out
+    if out=$("$pkb" eval -p 1 -c "$top/examples/candidates/direct/01_allreduce/1.cu" --device cuda -g "$1" \
+        --build-cache "$tmp/cache" 2>&1) || ! echo "$out" | grep -q "$2"; then
+        not_ok "$1 ranks are refused" "$out"
+    else
+        ok
+    fi
+}
+
 # Two ranks on one GPU without PKB_COMM=staged are refused before anything is run.
 places() {
-    local out
     if [ "$(nvidia-smi -L | grep -c '^GPU')" -gt 1 ]; then
         export CUDA_VISIBLE_DEVICES=0
     fi
-    out=$("$pkb" eval -p 1 -c "$top/examples/candidates/direct/01_allreduce/1.cu" --device cuda -g 2 --build-cache "$tmp/cache" 2>&1)
-    if [ $? -ne 0 ] && echo "$out" | grep -q 'PKB_COMM=staged'; then ok; else not_ok "two ranks on one GPU" "$out"; fi
-    out=$(CUDA_VISIBLE_DEVICES='' "$pkb" eval -p 1 -c "$top/examples/candidates/direct/01_allreduce/1.cu" --device cuda -g 1 \
-        --build-cache "$tmp/cache" 2>&1)
-    if [ $? -ne 0 ] && echo "$out" | grep -q 'no GPU is visible'; then ok; else not_ok "no GPU" "$out"; fi
+    refused 2 'PKB_COMM=staged'
+    CUDA_VISIBLE_DEVICES='' refused 1 'no GPU is visible'
 }
 
-for part in ${*:-examples outcomes places}; do
+[ $# -gt 0 ] || set -- examples outcomes places
+for part in "$@"; do
     case $part in
     examples)
-        PKB_COMM= examples alone 1
+        PKB_COMM='' examples alone 1
         PKB_COMM=staged examples shared "2, 4"
         ;;
     outcomes | places) "$part" ;;
