@@ -8,7 +8,7 @@ int pkb_solution(const pkb_context *c, const pkb_tensor *in, pkb_tensor *out)
     (void)c;
     (void)in;
     (void)out;
-    static const char junk[] = "{\"did\":\"trials\"}\n{{{{ \x01\xff\n";
+    static const char junk[] = "{{{{ \x01\xff\n";
     (void)!write(3, junk, sizeof(junk));
     return 0;
 }
