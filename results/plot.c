@@ -83,7 +83,7 @@ static double tick_step(const struct plot_axis *a)
 static void tick_label(const struct plot_axis *a, double value, char *text, size_t size)
 {
     double near = fabs(value) < 1e-9 ? 0 : value; /* sums of steps miss 0 a little */
-    (void)snprintf(text, size, a->share ? "%.0f%%" : "%g", a->share ? 100 * near : near);
+    (void)snprintf(text, size, a->share ? "%g%%" : "%g", a->share ? 100 * near : near);
 }
 
 static void tick(const struct plot *p, FILE *out, bool is_x, double value)

@@ -130,6 +130,7 @@ static void widen(struct plot *p, const struct plot_point *points, int n)
     for (int i = 0; i < n; i++) {
         p->x.low = fmin(p->x.low, points[i].x);
         p->x.high = fmax(p->x.high, points[i].x);
+        p->y.low = fmin(p->y.low, points[i].y);
         p->y.high = fmax(p->y.high, points[i].y);
     }
 }
@@ -144,7 +145,7 @@ static int scatter(const struct report_data *d, FILE *out, struct pkb_error *err
                      .description =
                          "One mark per correct candidate; the quantiles are in the table of closeness to the hardware.",
                      .x = {.label = "bound, us", .low = 1e300, .high = 0, .log10 = true},
-                     .y = {.label = "bound / measured", .low = 0, .high = 1, .share = true},
+                     .y = {.label = "bound / measured", .low = 0.1, .high = 1, .share = true, .log10 = true},
                      .series = series,
                      .n_series = d->n_models};
     int rc = points && series ? 0 : pkb_error_set(err, "out of memory for a plot");
@@ -156,6 +157,8 @@ static int scatter(const struct report_data *d, FILE *out, struct pkb_error *err
     if (rc == 0 && p.x.high > 0) {
         p.x.low = pow(10, floor(log10(p.x.low)));
         p.x.high = pow(10, floor(log10(p.x.high)) + 1);
+        p.y.low = pow(10, floor(log10(fmax(p.y.low, 1e-6))));
+        p.y.high = p.y.high > 1 ? pow(10, ceil(log10(p.y.high))) : 1;
         plot_print(&p, out);
     }
     free(points);
