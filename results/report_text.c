@@ -127,24 +127,6 @@ static struct table *counts_table(const struct printer *p, const struct report_g
     return t;
 }
 
-static bool counts_fit(const struct printer *p, const struct report_groups *g, bool parts)
-{
-    struct table *t = counts_table(p, g, parts);
-    table_fit(t, 0, LINE_WIDTH - 2);
-    bool fit = !t || table_width(t) <= LINE_WIDTH - 2;
-    table_destroy(t);
-    return fit;
-}
-
-/* Shows fewer k, keeping the first and the last, where the widest tables would not fit into a line. */
-static void drop_ks(struct printer *p)
-{
-    while (p->n_ks > 2 && !(counts_fit(p, &p->d->total, false) && counts_fit(p, &p->d->parts, true))) {
-        p->ks[p->n_ks - 2] = p->ks[p->n_ks - 1];
-        p->n_ks--;
-    }
-}
-
 /* Tasks that an estimate at the largest k shown leaves out. */
 static int64_t left_out(const struct printer *p, const struct metrics *m)
 {
@@ -152,7 +134,7 @@ static int64_t left_out(const struct printer *p, const struct metrics *m)
     return m->pass[k].short_of_k > m->fast[k].short_of_k ? m->pass[k].short_of_k : m->fast[k].short_of_k;
 }
 
-static int estimates_table(const struct printer *p, const struct report_groups *g, bool parts, struct pkb_error *err)
+static struct table *estimates_table(const struct printer *p, const struct report_groups *g, bool parts)
 {
     struct table *t = table_create();
     char title[32];
@@ -168,7 +150,31 @@ static int estimates_table(const struct printer *p, const struct report_groups *
         estimate_cells(p, t, m->fast);
         number_cell(t, left_out(p, m));
     }
-    return finish(p, t, err);
+    return t;
+}
+
+static bool fits(struct table *t)
+{
+    table_fit(t, 0, LINE_WIDTH - 2);
+    bool fit = !t || table_width(t) <= LINE_WIDTH - 2;
+    table_destroy(t);
+    return fit;
+}
+
+static bool all_fit(const struct printer *p)
+{
+    const struct report_data *d = p->d;
+    return fits(counts_table(p, &d->total, false)) && fits(counts_table(p, &d->parts, true)) &&
+           fits(estimates_table(p, &d->total, false)) && fits(estimates_table(p, &d->parts, true));
+}
+
+/* Shows fewer k, keeping the first and the last, where the widest tables would not fit into a line. */
+static void drop_ks(struct printer *p)
+{
+    while (p->n_ks > 2 && !all_fit(p)) {
+        p->ks[p->n_ks - 2] = p->ks[p->n_ks - 1];
+        p->n_ks--;
+    }
 }
 
 static bool any_open(const struct report_groups *g)
@@ -196,9 +202,9 @@ static int metrics_tables(const struct printer *p, struct pkb_error *err)
     if (any_open(&d->total))
         (void)fprintf(p->out, "  12+3? : 12 solved, 3 more undecided, because samples are missing or were not timed\n");
     heading(p, "Unbiased estimates, % (mean over the samples of each problem)");
-    if (estimates_table(p, &d->total, false, err) < 0 || (parts && fputc('\n', p->out) == EOF))
+    if (finish(p, estimates_table(p, &d->total, false), err) < 0 || (parts && fputc('\n', p->out) == EOF))
         return -1;
-    return parts ? estimates_table(p, &d->parts, true, err) : 0;
+    return parts ? finish(p, estimates_table(p, &d->parts, true), err) : 0;
 }
 
 /* ---- outcomes -------------------------------------------------------------------------------------------------------- */

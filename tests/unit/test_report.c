@@ -362,6 +362,84 @@ static void test_broken_runs(void **state)
     (void)fclose(out);
 }
 
+/* What the sweep's own `where` leaves out is a choice; what cannot run is not. */
+static void test_left_out(void **state)
+{
+    (void)state;
+    static const int worlds[] = {4};
+    struct report_options o = {0};
+    struct plan *p = synthetic_plan(1, 1, worlds, 1, 1);
+    const struct given one = {0, OUTCOME_CORRECT, 2};
+    p->skips = calloc(2, sizeof(*p->skips));
+    assert_non_null(p->skips);
+    p->skips[0] = (struct plan_skip){.problem = p->settings[0].problem, .count = 100, .reason = strdup(PLAN_LEFT_OUT_BY_WHERE)};
+    p->skips[1] = (struct plan_skip){.problem = p->settings[0].problem, .world = 3, .count = 7, .reason = strdup("an odd world")};
+    p->n_skips = 2;
+    write_records(p, &one, 1, "");
+    char *text = report(&o, NULL);
+    expect_line(text, "cells left out when the run was planned: 7");
+    expect_line(text, "01_allreduce: 3 ranks: an odd world");
+    assert_null(strstr(text, PLAN_LEFT_OUT_BY_WHERE));
+    free(text);
+    plan_destroy(p);
+}
+
+/* Bounds of 0.1, 0.25, ... of the reference's 2 ms, by setting; the second setting has none. */
+static int bound_of(void *arg, const char *setting, double measured_ns, struct report_bound *bound)
+{
+    const struct plan *p = arg;
+    if (strcmp(setting, p->settings[0].digest) != 0)
+        return -1;
+    *bound =
+        (struct report_bound){.bound_ns = 2e5, .resource = "link", .verdict = measured_ns < 2e5 ? "impossible" : "plausible"};
+    return 0;
+}
+
+/* Times of 1, 0.5, 0.4 and 0.1 ms against 0.2 ms: 20, 40, 50 %, and one that cannot be. */
+static void test_utilisation(void **state)
+{
+    (void)state;
+    static const int worlds[] = {4};
+    static const struct given g[] = {{0, OUTCOME_CORRECT, 2},  {1, OUTCOME_CORRECT, 4}, {2, OUTCOME_CORRECT, 5},
+                                     {3, OUTCOME_CORRECT, 20}, {4, OUTCOME_CRASH, 0},   {5, OUTCOME_CORRECT, 2}};
+    struct plan *p = synthetic_plan(2, 1, worlds, 1, 5);
+    struct report_options o = {.bound = bound_of, .bound_arg = p};
+    write_records(p, g, 6, "");
+    char *text = report(&o, NULL);
+    check_layout(text);
+    expect_line(text, "model n of least 25 % median 75 % most compute memory link impossible missing infra");
+    expect_line(text, "model-0 3 5 20.0 20.0 40.0 50.0 50.0 0 0 4 1 4 0");
+    free(text);
+    o = (struct report_options){0};
+    text = report(&o, NULL);
+    assert_null(strstr(text, "Closeness"));
+    free(text);
+    plan_destroy(p);
+}
+
+/* Tables that a run does not have, and another run that is none. */
+static void test_no_such_table(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *csv, *compare, *says;
+    } rows[] = {{"changes", NULL, "--compare"},
+                {"utilisation", NULL, "no table"},
+                {"scaling", NULL, "no rows"},
+                {"models", "/nonexistent/run", "/nonexistent/run"}};
+    make_small("");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct report_options o = {.format = REPORT_CSV, .csv = rows[i].csv, .compare = rows[i].compare};
+        struct pkb_error err = {{0}};
+        FILE *out = fopen("/dev/null", "w");
+        assert_non_null(out);
+        assert_int_equal(report_print(run, out, &o, NULL, &err), -1);
+        if (!strstr(err.text, rows[i].says))
+            fail_msg("no \"%s\" in: %s", rows[i].says, err.text);
+        assert_int_equal(fclose(out), 0);
+    }
+}
+
 static void test_clean(void **state)
 {
     (void)state;
@@ -388,6 +466,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_notes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_complete_and_empty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken_runs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_utilisation, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_such_table, set_up, tear_down),
         cmocka_unit_test(test_clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
