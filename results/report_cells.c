@@ -62,7 +62,7 @@ static int load_settings(struct report_cells *c, struct maps *m, struct database
 {
     sqlite3_stmt *q = database_prepare(db,
                                        "SELECT id, problem, problem_id, family, world, dtype, shape, digest FROM settings"
-                                       " WHERE id IN (SELECT setting FROM cells)",
+                                       " WHERE EXISTS (SELECT 1 FROM cells WHERE setting = settings.id)",
                                        err);
     int rc = q ? 1 : -1;
     while (rc == 1) {
@@ -89,8 +89,7 @@ static int load_settings(struct report_cells *c, struct maps *m, struct database
 
 static int load_models(struct report_cells *c, struct database *db, struct pkb_error *err)
 {
-    sqlite3_stmt *q = database_prepare(
-        db, "SELECT DISTINCT model FROM candidates WHERE id IN (SELECT candidate FROM cells) ORDER BY model", err);
+    sqlite3_stmt *q = database_prepare(db, "SELECT DISTINCT model FROM candidates ORDER BY model", err);
     int rc = q ? 1 : -1;
     while (rc == 1) {
         rc = database_step(db, q, err);
@@ -225,6 +224,29 @@ static int load_cells(struct report_cells *c, const struct maps *m, struct datab
     return 0;
 }
 
+/* Forgets models whose candidates have no cell. */
+static int drop_models(struct report_cells *c, struct pkb_error *err)
+{
+    int *number = calloc((size_t)c->n_models + 1, sizeof(int)), n = 0;
+    if (!number)
+        return out_of_memory(err);
+    for (size_t i = 0; i < c->n; i++)
+        number[c->cells[i].model] = 1;
+    for (int m = 0; m < c->n_models; m++) {
+        bool used = number[m] != 0;
+        number[m] = n;
+        if (used)
+            c->models[n++] = c->models[m];
+        else
+            free(c->models[m]);
+    }
+    c->n_models = n;
+    for (size_t i = 0; i < c->n; i++)
+        c->cells[i].model = number[c->cells[i].model];
+    free(number);
+    return 0;
+}
+
 int report_cells_load(struct report_cells *c, struct database *db, struct pkb_error *err)
 {
     struct maps m = {0};
@@ -236,6 +258,8 @@ int report_cells_load(struct report_cells *c, struct database *db, struct pkb_er
         rc = load_candidates(c, &m, db, err);
     if (rc == 0)
         rc = load_cells(c, &m, db, err);
+    if (rc == 0)
+        rc = drop_models(c, err);
     free(m.settings);
     free(m.models);
     free(m.samples);

@@ -9,6 +9,7 @@
 /* RUN in an advice stands for the run directory. */
 #define RESUME "pkb resume RUN runs them"
 #define CELL_TEXT "problem || ', ' || model || ' sample ' || sample || ', ' || world || ' ranks'"
+#define OPEN "state <> 'done'" /* for the index of these cells */
 #define AT_LINE "file || CASE WHEN line > 0 THEN ':' || line ELSE '' END || ': ' || reason"
 /* What the sweep's own `where` left out is a choice, not a loss; pkb plan counts it. */
 #define LOST "reason <> '" PLAN_LEFT_OUT_BY_WHERE "'"
@@ -16,22 +17,20 @@
 
 static const struct {
     const char *kind, *what, *advice;
-    const char *count, *examples; /* SQL; examples give one text each */
+    const char *count, *examples; /* SQL; examples give one text each; count NULL: what count_cells says */
 } rows[] = {
-    {"missing", "cells without a record", RESUME, "SELECT count(*) FROM cells WHERE state = 'missing'",
-     "SELECT " CELL_TEXT " FROM results WHERE state = 'missing' ORDER BY cell"},
-    {"infra_error", "cells that failed for reasons outside of the candidate (infra_error)", RESUME " again",
-     "SELECT count(*) FROM cells WHERE state = 'infra_error'",
-     "SELECT " CELL_TEXT
-     " || ': ' || coalesce((SELECT detail FROM attempts a WHERE a.cell = r.cell ORDER BY id DESC LIMIT 1), '')"
-     " FROM results r WHERE state = 'infra_error' ORDER BY cell"},
-    {"not_run", "cells not run", RESUME, "SELECT count(*) FROM cells WHERE state = 'not_run'",
-     "SELECT " CELL_TEXT
-     " || ': ' || coalesce((SELECT detail FROM attempts a WHERE a.cell = r.cell ORDER BY id DESC LIMIT 1), '')"
-     " FROM results r WHERE state = 'not_run' ORDER BY cell"},
+    {"missing", "cells without a record", RESUME, NULL,
+     "SELECT " CELL_TEXT " FROM results WHERE " OPEN " AND state = 'missing' ORDER BY cell"},
+    {"infra_error", "cells that failed for reasons outside of the candidate (infra_error)", RESUME " again", NULL,
+     "SELECT " CELL_TEXT " || ': ' || coalesce((SELECT detail FROM attempts a INDEXED BY attempts_open WHERE outcome IN "
+                         "('infra_error', 'not_run') AND a.cell = r.cell ORDER BY +id DESC LIMIT 1), '')"
+     " FROM results r WHERE " OPEN " AND state = 'infra_error' ORDER BY cell"},
+    {"not_run", "cells not run", RESUME, NULL,
+     "SELECT " CELL_TEXT " || ': ' || coalesce((SELECT detail FROM attempts a INDEXED BY attempts_open WHERE outcome IN "
+                         "('infra_error', 'not_run') AND a.cell = r.cell ORDER BY +id DESC LIMIT 1), '')"
+     " FROM results r WHERE " OPEN " AND state = 'not_run' ORDER BY cell"},
     {"untimed", "correct cells without times (in pass@k, undecided in fast@k)", "a sweep with iterations.timed > 0 measures them",
-     "SELECT count(*) FROM results WHERE outcome = 'correct' AND speedup IS NULL",
-     "SELECT " CELL_TEXT " FROM results WHERE outcome = 'correct' AND speedup IS NULL ORDER BY cell"},
+     NULL, "SELECT " CELL_TEXT " FROM results WHERE outcome = 'correct' AND speedup IS NULL ORDER BY cell"},
     {"drifted", "baselines that changed by more than 5 % meanwhile (speedups there are doubtful)",
      "repeat them on an idle machine", "SELECT count(*) FROM baselines b WHERE " DRIFTED,
      "SELECT s.problem || ', ' || s.world || ' ranks: ' || printf('%+.1f %%', 100 * b.drift) FROM baselines b JOIN settings s"
@@ -98,14 +97,30 @@ static char *advice_for(const char *run, const char *advice, struct pkb_error *e
     return text;
 }
 
+/* Counts of the cells in memory. */
+static int64_t count_cells(const struct report_data *d, const char *kind)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < d->total.n; i++) {
+        const struct metrics *m = &d->total.items[i].metrics;
+        if (strcmp(kind, "missing") == 0)
+            n += m->missing;
+        else if (strcmp(kind, "untimed") == 0)
+            n += m->untimed;
+        else
+            n += m->outcome[outcome_parse(kind)];
+    }
+    return n;
+}
+
 int report_notes_load(struct report_data *d, struct pkb_error *err)
 {
     d->notes = calloc(N_ROWS, sizeof(*d->notes));
     if (!d->notes)
         return pkb_error_set(err, "out of memory");
     for (size_t i = 0; i < N_ROWS; i++) {
-        int64_t count = 0;
-        if (database_integer(&d->db, rows[i].count, &count, err) < 0)
+        int64_t count = rows[i].count ? 0 : count_cells(d, rows[i].kind);
+        if (rows[i].count && database_integer(&d->db, rows[i].count, &count, err) < 0)
             return -1;
         if (count == 0)
             continue;
