@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SPINS 2000
+#define SPINS_PER_YIELD 50
 #define YIELDS 20
 
 /* ---- objects ------------------------------------------------------------------------------------------------------- */
@@ -123,6 +124,9 @@ static int wait_awake(struct shared_barrier *b, uint32_t generation, uint32_t me
         if (atomic_load_explicit(&b->generation, memory_order_acquire) != generation)
             return 1;
         pause_cpu();
+        /* A member may share this CPU although there are enough: others use them too. */
+        if (i % SPINS_PER_YIELD == SPINS_PER_YIELD - 1)
+            (void)sched_yield();
     }
     for (int i = 0; i < YIELDS; i++) {
         if (atomic_load_explicit(&b->generation, memory_order_acquire) != generation)
