@@ -286,13 +286,11 @@ static int prepare(struct update *u)
     struct pkb_error *err = u->m->err;
     u->find_cell = database_prepare(
         db,
-        "SELECT c.id, c.setting, c.candidate, c.result, c.shared, c.records, c.infra_errors, c.state FROM candidates k INDEXED "
-        "BY candidates_digest"
-        " CROSS JOIN settings s ON s.digest = ?3 CROSS JOIN cells c ON c.setting = s.id AND c.candidate = k.id WHERE k.digest = "
-        "?1 AND "
-        "k.model = ?2"
-        " AND k.sample = ?10 AND k.problem = ?4 AND s.problem = ?4 AND s.family = ?5 AND s.dtype = ?6 AND s.shape = ?7"
-        " AND s.device = ?8 AND s.world = ?11 AND c.digest = ?9",
+        "SELECT c.id, c.setting, c.candidate, c.result, c.shared, c.records, c.infra_errors, c.state"
+        " FROM candidates k INDEXED BY candidates_digest CROSS JOIN settings s ON s.digest = ?3"
+        " CROSS JOIN cells c ON c.setting = s.id AND c.candidate = k.id"
+        " WHERE k.digest = ?1 AND k.model = ?2 AND k.sample = ?10 AND k.problem = ?4 AND s.problem = ?4 AND s.family = ?5"
+        " AND s.dtype = ?6 AND s.shape = ?7 AND s.device = ?8 AND s.world = ?11 AND c.digest = ?9",
         err);
     u->find_setting = database_prepare(db, "SELECT id FROM settings WHERE digest = ?1", err);
     u->last_open = database_prepare(
@@ -301,11 +299,12 @@ static int prepare(struct update *u)
     u->outcome = database_prepare(db, "SELECT outcome_number(outcome) FROM attempts WHERE id = ?1", err);
     u->set_cell = database_prepare(
         db, "UPDATE cells SET state = ?1, result = ?2, shared = ?3, records = ?4, infra_errors = ?5 WHERE id = ?6", err);
-    u->same_source = database_prepare(db,
-                                      "SELECT c.id, c.result, c.state FROM candidates o CROSS JOIN candidates k ON k.digest = "
-                                      "o.digest CROSS JOIN cells c ON c.setting = ?1"
-                                      " AND c.candidate = k.id WHERE o.id = ?2 AND c.id <> ?3 AND (c.shared OR c.result IS NULL)",
-                                      err);
+    u->same_source =
+        database_prepare(db,
+                         "SELECT c.id, c.result, c.state FROM candidates o CROSS JOIN candidates k ON k.digest = o.digest"
+                         " CROSS JOIN cells c ON c.setting = ?1 AND c.candidate = k.id WHERE o.id = ?2 AND c.id <> ?3"
+                         " AND (c.shared OR c.result IS NULL)",
+                         err);
     u->share = database_prepare(db, "UPDATE cells SET state = 'done', shared = 1, result = ?1 WHERE id = ?2", err);
     for (int t = 0; t < TABLE_COUNT; t++)
         u->m->insert[t] = merge_tables_insert(db, (enum merge_table)t, err);

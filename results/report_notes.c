@@ -10,6 +10,9 @@
 #define RESUME "pkb resume RUN runs them"
 #define CELL_TEXT "problem || ', ' || model || ' sample ' || sample || ', ' || world || ' ranks'"
 #define OPEN "state <> 'done'" /* for the index of these cells */
+#define LAST_DETAIL                                                                                                              \
+    "(SELECT detail FROM attempts a INDEXED BY attempts_open WHERE outcome IN ('infra_error', 'not_run') AND a.cell = r.cell"    \
+    " ORDER BY +id DESC LIMIT 1)"
 #define AT_LINE "file || CASE WHEN line > 0 THEN ':' || line ELSE '' END || ': ' || reason"
 /* What the sweep's own `where` left out is a choice, not a loss; pkb plan counts it. */
 #define LOST "reason <> '" PLAN_LEFT_OUT_BY_WHERE "'"
@@ -22,12 +25,10 @@ static const struct {
     {"missing", "cells without a record", RESUME, NULL,
      "SELECT " CELL_TEXT " FROM results WHERE " OPEN " AND state = 'missing' ORDER BY cell"},
     {"infra_error", "cells that failed for reasons outside of the candidate (infra_error)", RESUME " again", NULL,
-     "SELECT " CELL_TEXT " || ': ' || coalesce((SELECT detail FROM attempts a INDEXED BY attempts_open WHERE outcome IN "
-                         "('infra_error', 'not_run') AND a.cell = r.cell ORDER BY +id DESC LIMIT 1), '')"
+     "SELECT " CELL_TEXT " || ': ' || coalesce(" LAST_DETAIL ", '')"
      " FROM results r WHERE " OPEN " AND state = 'infra_error' ORDER BY cell"},
     {"not_run", "cells not run", RESUME, NULL,
-     "SELECT " CELL_TEXT " || ': ' || coalesce((SELECT detail FROM attempts a INDEXED BY attempts_open WHERE outcome IN "
-                         "('infra_error', 'not_run') AND a.cell = r.cell ORDER BY +id DESC LIMIT 1), '')"
+     "SELECT " CELL_TEXT " || ': ' || coalesce(" LAST_DETAIL ", '')"
      " FROM results r WHERE " OPEN " AND state = 'not_run' ORDER BY cell"},
     {"untimed", "correct cells without times (in pass@k, undecided in fast@k)", "a sweep with iterations.timed > 0 measures them",
      NULL, "SELECT " CELL_TEXT " FROM results WHERE outcome = 'correct' AND speedup IS NULL ORDER BY cell"},

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The HTML report in a real browser: no error on its console, nothing executed from names, tables that sort, plots with size. Skipped
 # (77) without chromium; PKB_CHROMIUM names another one.
+# shellcheck disable=SC2016,SC2154
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
