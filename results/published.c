@@ -7,7 +7,7 @@ const struct published published_table[] = {
     {"GPT-5.5", 28, 36, 22, 27, ""},
     {"Claude Opus 4.7", 20, 31, 12, 20, ""},
     {"Gemini 3 Pro", 24, 30, 12, 19, ""},
-    {"Gemini 3 Pro (agentic)", -1, 35, -1, 26, "24 -> 35 by feedback"},
+    {"Gemini 3 Pro (agentic)", -1, 35, -1, 26, "with feedback"},
     {"GLM-5.1", -1, -1, -1, -1, "fast1@3: 3 %"},
     {"DeepSeek V4 Pro", -1, -1, -1, -1, "fast1@3: 1 %"},
 };

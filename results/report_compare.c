@@ -87,7 +87,7 @@ int report_compare_published(const struct report_data *d, struct report_sheets *
     sheet_column(t, "fast_published", "published", SHEET_TEXT, SHEET_EVERYWHERE);
     sheet_column(t, "missing", "missing", SHEET_COUNT, SHEET_EVERYWHERE);
     sheet_column(t, "infra_error", "infra", SHEET_COUNT, SHEET_EVERYWHERE);
-    sheet_column(t, "remark", "also published", SHEET_TEXT, SHEET_EVERYWHERE);
+    sheet_column(t, "remark", "remark", SHEET_TEXT, SHEET_EVERYWHERE);
     for (int i = 0; i < published_count; i++)
         published_row(t, d, group_of(d, &published_table[i]), &published_table[i]);
     for (size_t i = 0; i < d->total.n; i++)
