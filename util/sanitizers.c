@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the leak sanitizer is told by programs that use PMIx: the library keeps what it has allocated once, which is not our
- * leak. To be listed among a program's own sources, where the sanitizer finds it. Empty without sanitizers. */
+/* What the leak sanitizer is told by programs that use PMIx or Slurm: the libraries keep what they have allocated once, and
+ * libslurm the answer to a refused submission, which are not our leaks. To be listed among a program's own sources, where the sanitizer finds it. Empty without sanitizers. */
 #include "config.h"
 
 #if PKB_SANITIZERS
@@ -11,7 +11,7 @@ EXPORTED const char *__lsan_default_options(void);
 
 const char *__lsan_default_suppressions(void)
 {
-    return "leak:libpmix.so\nleak:libevent";
+    return "leak:libpmix.so\nleak:libevent\nleak:libslurm.so";
 }
 
 const char *__lsan_default_options(void)
