@@ -16,6 +16,21 @@ void kit_tensor(struct problem_tensor *t, const char *name, int dtype, int ndim,
         t->form.shape[i] = shape[i];
 }
 
+void kit_host(struct problem_tensor *input)
+{
+    input->host = true;
+}
+
+void kit_in_place(struct problem_tensor *output, int input)
+{
+    output->in_place = 1 + input;
+}
+
+void kit_counted_rows(struct problem_tensor *output, int count_output)
+{
+    output->rows_in = 1 + count_output;
+}
+
 int kit_peer(int rank, int offset, int world)
 {
     return ((rank + offset) % world + world) % world;

@@ -43,10 +43,15 @@ struct problem_param {
     const char *meaning;
 };
 
-/* A tensor of one rank. */
+/* A tensor of one rank. The last three are 0 for most; kit_host, kit_in_place and kit_counted_rows set them. */
 struct problem_tensor {
     const char *name;
     pkb_tensor form; /* dtype, ndim, shape; data unused */
+    bool host;       /* an input that the host may read too (split sizes and the like): its data is a host address as well */
+    int in_place; /* an output: 1 + the input whose values its buffer holds before every call, which is how a program that works
+                        in place is stated; 0: the buffer holds poison */
+    int rows_in;  /* an output whose number of rows depends on the data: 1 + the output, an i64 scalar, that says how many entries
+                        of the leading dimension count. The form has room for the most; what follows is not looked at. 0: all */
 };
 
 /* One set of inputs on the host (one trial, or one of the sets that timed iterations rotate over). */
@@ -71,13 +76,27 @@ enum problem_check_kind {
     CHECK_EXACT, /* every bit (NaN equals NaN, -0 differs from 0) */
     CHECK_CLOSE, /* |expected - actual| <= atol + rtol * |expected|; with the pkb profile: ... + rtol * |actual|, as published */
     CHECK_BOUND, /* |expected - actual| <= tol[i], a tensor that bound() computes from the inputs */
+    CHECK_ROWS,  /* relative to the size of its row: |expected - actual| <= row_max * rms(expected row) + rtol * |expected| + atol
+                    for every element, and rms(expected - actual) <= row_rms * rms(expected row) + atol for every row */
+    CHECK_OWN,   /* what the problem's own verify() says */
 };
 
 struct problem_check {
     enum problem_check_kind kind;
     double atol, rtol;
     double frobenius; /* in addition ||expected - actual|| <= frobenius * ||expected||; 0: not checked */
+    int64_t row;      /* CHECK_ROWS: elements of a row, consecutive ones; 0: the whole tensor */
+    double row_max, row_rms;
 };
+
+/* What an own check sees, on the host. */
+struct problem_evidence {
+    const struct problem_setting *setting;
+    const pkb_tensor *expected; /* outputs of the reference */
+    const pkb_tensor *actual;   /* outputs under judgement */
+    const pkb_tensor *evidence; /* in the order of evidence() */
+};
+struct problem_difference;
 
 /* Ideal cost of one call on one rank, from the specification. */
 struct problem_cost {
@@ -114,6 +133,14 @@ struct problem {
      * absolute difference of every element into tol[k], f32, same shape. Collective, as the reference is. NULL when no output
      * needs it. */
     void (*bound)(const struct problem_call *c, pkb_tensor *const *tol);
+
+    /* Describes further tensors that an own check needs (the exact values behind a rounded ranking, say); return how many. bound()
+     * writes them, as tol[number of outputs], tol[number of outputs + 1], ... Of outputs and these together there may be
+     * PROBLEM_MAX_TENSORS. NULL: none. */
+    int (*evidence)(const struct problem_setting *s, struct problem_tensor *t);
+
+    /* Compares an output with CHECK_OWN and fills *d. NULL when no output needs it. */
+    void (*verify)(const struct problem_evidence *e, int output, struct problem_difference *d);
 
     /* The comparison of an output under the hardened tolerance profile. Its kind does not depend on the rank. */
     void (*check)(const struct problem_setting *s, int output, struct problem_check *check);

@@ -21,7 +21,7 @@
 
 #include "runtime/runtime.h"
 
-#define RT_BACKEND_VERSION 2
+#define RT_BACKEND_VERSION 3
 #define RT_BACKEND_SYMBOL "pkb_rt_backend"
 
 struct rt_device; /* the backend's state: one device, one stream */
@@ -44,6 +44,25 @@ struct rt_copy2d_form {
     size_t rows, width, dst_pitch, src_pitch;
 };
 
+/* dst[o, i, k] = src[o, index[i], k]: src is (outer, length, inner) elements, dst (outer, count, inner). */
+struct rt_take_form {
+    int64_t outer, length, count, inner;
+};
+
+/* src is batch * channels volumes of size[], dst batch * channels * (product of kernel[]) volumes of out[]. Dimensions that the
+ * tensor lacks come first, with size, kernel, stride, dilation and out 1 and pad 0. */
+struct rt_im2col_form {
+    int64_t volumes;
+    int64_t size[3], out[3];
+    struct rt_window window;
+};
+
+/* `count` transforms of length n each. */
+struct rt_fft_form {
+    enum rt_fft_kind kind;
+    int64_t count, n;
+};
+
 struct rt_backend {
     uint32_t version; /* RT_BACKEND_VERSION */
     uint32_t size;    /* sizeof(struct rt_backend) */
@@ -61,6 +80,9 @@ struct rt_backend {
     /* Memory: `bytes` > 0, aligned to 256 bytes at least, uninitialised. */
     int (*alloc)(struct rt_device *dev, size_t bytes, void **ptr, struct pkb_error *err);
     void (*release)(struct rt_device *dev, void *ptr);
+    int (*alloc_shared)(struct rt_device *dev, size_t bytes, void **ptr,
+                        struct pkb_error *err); /* readable by the host at the same address */
+    void (*release_shared)(struct rt_device *dev, void *ptr);
     int (*upload)(struct rt_device *dev, void *dst, const void *host, size_t bytes, struct pkb_error *err);
     int (*download)(struct rt_device *dev, void *host, const void *src, size_t bytes, struct pkb_error *err);
     int (*fill_bytes)(struct rt_device *dev, void *dst, int byte, size_t bytes, struct pkb_error *err);
@@ -79,9 +101,28 @@ struct rt_backend {
     int (*matmul)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, const pkb_tensor *b,
                   const struct rt_matmul_form *form, struct pkb_error *err); /* a and b of one dtype */
     int (*permute)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const int *order, struct pkb_error *err);
+    int (*where)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *condition, const pkb_tensor *a, const pkb_tensor *b,
+                 struct pkb_error *err);
+    int (*iota)(struct rt_device *dev, pkb_tensor *dst, double first, double step, struct pkb_error *err);
+    int (*softmax)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
+    int (*cumsum)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
+    int (*take)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+                const struct rt_take_form *form, struct pkb_error *err);
     int (*take_rows)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index,
                      struct pkb_error *err);
+    int (*take_along)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+                      struct pkb_error *err);
+    int (*put_rows)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+                    struct pkb_error *err);
+    int (*add_rows)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+                    struct pkb_error *err);
     int (*argsort)(struct rt_device *dev, pkb_tensor *order, const pkb_tensor *keys, struct pkb_error *err);
+    int (*search_sorted)(struct rt_device *dev, pkb_tensor *position, const pkb_tensor *table, const pkb_tensor *values,
+                         bool right, struct pkb_error *err);
+    int (*im2col)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const struct rt_im2col_form *form,
+                  struct pkb_error *err);
+    int (*fft)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const struct rt_fft_form *form,
+               struct pkb_error *err);
     int (*bincount)(struct rt_device *dev, pkb_tensor *counts, const pkb_tensor *values, struct pkb_error *err);
     int (*diagonal)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
 

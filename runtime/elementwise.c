@@ -7,12 +7,25 @@
 
 static const char *const unary_names[RT_UNARY_COUNT] = {
     [RT_NEG] = "neg",     [RT_ABS] = "abs",       [RT_EXP] = "exp",         [RT_LOG] = "log",           [RT_SQRT] = "sqrt",
-    [RT_RSQRT] = "rsqrt", [RT_SQUARE] = "square", [RT_SIGMOID] = "sigmoid", [RT_SOFTPLUS] = "softplus",
+    [RT_RSQRT] = "rsqrt", [RT_SQUARE] = "square", [RT_SIGMOID] = "sigmoid", [RT_SOFTPLUS] = "softplus", [RT_SILU] = "silu",
+    [RT_FLOOR] = "floor", [RT_CEIL] = "ceil",     [RT_RINT] = "rint",
 };
 
 static const char *const binary_names[RT_BINARY_COUNT] = {
-    [RT_ADD] = "add", [RT_SUB] = "sub", [RT_MUL] = "mul",           [RT_DIV] = "div",
-    [RT_MIN] = "min", [RT_MAX] = "max", [RT_FLOORDIV] = "floordiv",
+    [RT_ADD] = "add",
+    [RT_SUB] = "sub",
+    [RT_MUL] = "mul",
+    [RT_DIV] = "div",
+    [RT_MIN] = "min",
+    [RT_MAX] = "max",
+    [RT_FLOORDIV] = "floordiv",
+    [RT_MOD] = "mod",
+    [RT_EQ] = "eq",
+    [RT_NE] = "ne",
+    [RT_LT] = "lt",
+    [RT_LE] = "le",
+    [RT_GT] = "gt",
+    [RT_GE] = "ge",
 };
 
 static const char *const reduction_names[RT_REDUCTION_COUNT] = {

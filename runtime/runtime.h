@@ -112,6 +112,10 @@ void rt_release_all(struct rt *rt);
 /* A tensor that lives until rt_close (inputs and outputs of a cell): fills form->data. 0 or -1. */
 int rt_keep(struct rt *rt, pkb_tensor *form, struct pkb_error *err);
 
+/* The same in memory that the host reads as well, at the same address (page-locked on cuda): small tables that a program needs on
+ * both sides. The host may read it after the rt_sync that follows the last write. */
+int rt_keep_shared(struct rt *rt, pkb_tensor *form, struct pkb_error *err);
+
 /* Host memory to tensor and back, tensor_bytes() bytes. Enqueued: host memory must stay valid until rt_sync. */
 void rt_upload(struct rt *rt, pkb_tensor *dst, const void *host);
 void rt_download(struct rt *rt, void *host, const pkb_tensor *src);
@@ -129,22 +133,68 @@ void rt_fill_bytes(struct rt *rt, pkb_tensor *dst, int byte);
 void rt_copy(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src);
 void rt_fill(struct rt *rt, pkb_tensor *dst, double value);
 
-enum rt_unary { RT_NEG, RT_ABS, RT_EXP, RT_LOG, RT_SQRT, RT_RSQRT, RT_SQUARE, RT_SIGMOID, RT_SOFTPLUS, RT_UNARY_COUNT };
-/* RT_SOFTPLUS: log(1 + exp x), evaluated as max(x, 0) + log1p(exp(-|x|)). RT_RSQRT: 1/sqrt(x). dst may be a. */
+enum rt_unary {
+    RT_NEG,
+    RT_ABS,
+    RT_EXP,
+    RT_LOG,
+    RT_SQRT,
+    RT_RSQRT,
+    RT_SQUARE,
+    RT_SIGMOID,
+    RT_SOFTPLUS,
+    RT_SILU,
+    RT_FLOOR,
+    RT_CEIL,
+    RT_RINT,
+    RT_UNARY_COUNT
+};
+/* RT_SOFTPLUS: log(1 + exp x), evaluated as max(x, 0) + log1p(exp(-|x|)). RT_RSQRT: 1/sqrt(x). RT_SILU: x / (1 + exp(-x)).
+ * RT_RINT: to the nearest integer, ties to even. dst may be a. */
 void rt_unary(struct rt *rt, enum rt_unary op, pkb_tensor *dst, const pkb_tensor *a);
 
-enum rt_binary { RT_ADD, RT_SUB, RT_MUL, RT_DIV, RT_MIN, RT_MAX, RT_FLOORDIV, RT_BINARY_COUNT };
+enum rt_binary {
+    RT_ADD,
+    RT_SUB,
+    RT_MUL,
+    RT_DIV,
+    RT_MIN,
+    RT_MAX,
+    RT_FLOORDIV,
+    RT_MOD,
+    RT_EQ,
+    RT_NE,
+    RT_LT,
+    RT_LE,
+    RT_GT,
+    RT_GE,
+    RT_BINARY_COUNT
+};
 /* Element-wise; shapes broadcast as in NumPy (aligned at the last dimension, a 1 stretches). dst has the broadcast shape and may
- * be an operand of that shape. RT_FLOORDIV rounds towards minus infinity. */
+ * be an operand of that shape. RT_FLOORDIV rounds towards minus infinity; RT_MOD is a - floor(a / b) * b. RT_EQ to RT_GE give 1 or 0; NaN
+ * equals nothing. */
 void rt_binary(struct rt *rt, enum rt_binary op, pkb_tensor *dst, const pkb_tensor *a, const pkb_tensor *b);
 /* The same with a scalar right operand in the arithmetic type; it must be an integer where that is i64. */
 void rt_binary_scalar(struct rt *rt, enum rt_binary op, pkb_tensor *dst, const pkb_tensor *a, double b);
+
+/* dst[i] = condition[i] is not zero ? a[i] : b[i]; shapes broadcast as above. a, b and dst have one dtype. dst may be a or b. */
+void rt_where(struct rt *rt, pkb_tensor *dst, const pkb_tensor *condition, const pkb_tensor *a, const pkb_tensor *b);
+
+/* dst[i] = first + step * i over the linear index. */
+void rt_iota(struct rt *rt, pkb_tensor *dst, double first, double step);
 
 enum rt_reduction { RT_SUM, RT_PROD, RT_AMIN, RT_AMAX, RT_REDUCTION_COUNT };
 /* Reduces one axis (negative: from the end), or all of them with RT_ALL_AXES. dst has the shape without that axis, or with 1 in
  * its place. */
 #define RT_ALL_AXES 1000
 void rt_reduce_axis(struct rt *rt, enum rt_reduction op, pkb_tensor *dst, const pkb_tensor *a, int axis);
+
+/* Along the last axis, with the maximum subtracted, one rounding at the end. A row of -infinity alone gives NaN. dst may be a. */
+void rt_softmax(struct rt *rt, pkb_tensor *dst, const pkb_tensor *a);
+
+/* Running sums along the last axis: dst[.., j] = a[.., 0] + ... + a[.., j], in f64 for floating types (i64 for integers), each
+ * rounded once. dst may be a. */
+void rt_cumsum(struct rt *rt, pkb_tensor *dst, const pkb_tensor *a);
 
 /* dst = op(a) * op(b); op is the transpose where the flag is set. Matrices, or stacks of them with equal leading dimensions, a and b
  * of one dtype.
@@ -157,17 +207,60 @@ void rt_permute(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const int
 /* Parts side by side along an axis (negative: from the end); one dtype. */
 void rt_concat(struct rt *rt, pkb_tensor *dst, int n, const pkb_tensor *const *parts, int axis);
 
+/* A range of an axis (negative: from the end) as a tensor of its own, and back: dst = src[.., first : first + n, ..] with n from
+ * dst's shape; dst[.., first : first + n, ..] = src with n from src's. One dtype; the other dimensions are equal. */
+void rt_slice(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, int axis, int64_t first);
+void rt_paste(struct rt *rt, pkb_tensor *dst, int axis, int64_t first, const pkb_tensor *src);
+
 /* dst[i, ...] = table[index[i], ...]; index is i32 or i64. An index out of range is a failure. */
 void rt_take_rows(struct rt *rt, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index);
 
-/* order (i64) = positions that sort 1-D keys ascending; equal keys keep their order, NaN is last. */
+/* The same along any axis (negative: from the end), with a 1-D index: dst[.., i, ..] = src[.., index[i], ..]. */
+void rt_take(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index, int axis);
+
+/* Along the last axis, an index per element: dst[.., j] = src[.., index[.., j]]. index has dst's shape; the leading dimensions of
+ * src are equal. */
+void rt_take_along(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index);
+
+/* dst[index[i], ...] = src[i, ...] for a 1-D index without repetitions; the other rows of dst stay. */
+void rt_put_rows(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index);
+
+/* dst[index[i], ...] += src[i, ...] for a 1-D index. The sum over all i is formed in f32 or better (i64 for integers), in ascending i
+ * on the host and in any order on cuda, added to what dst holds and rounded once. */
+void rt_add_rows(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index);
+
+/* order (i64) = positions along the last axis that sort keys ascending, row by row; equal keys keep their order, NaN is last. */
 void rt_argsort(struct rt *rt, pkb_tensor *order, const pkb_tensor *keys);
+
+/* position (i64) of every value in a 1-D ascending table of the same dtype: the number of entries below the value, or with `right`
+ * of those that are not above it. */
+void rt_search_sorted(struct rt *rt, pkb_tensor *position, const pkb_tensor *table, const pkb_tensor *values, bool right);
 
 /* counts (i64, n) [v] = how many elements of values (integer, 1-D) are v. A value outside 0..n-1 is a failure. */
 void rt_bincount(struct rt *rt, pkb_tensor *counts, const pkb_tensor *values);
 
 /* Diagonal of a matrix: dst[i] = a[i, i]. */
 void rt_diagonal(struct rt *rt, pkb_tensor *dst, const pkb_tensor *a);
+
+/* A window that slides over one to three spatial dimensions; entry i belongs to spatial dimension i, entries beyond the tensor's
+ * are ignored. */
+struct rt_window {
+    int64_t kernel[3], stride[3], pad[3], dilation[3]; /* elements; pad on both sides, with zeros */
+};
+
+/* A convolution's operand as a matrix: src (batch, channels, d0[, d1[, d2]]) to dst (batch, channels * taps, positions), where
+ * taps = product of kernel[i], positions = product of floor((d_i + 2 pad_i - dilation_i (kernel_i - 1) - 1) / stride_i) + 1, both
+ * row-major: dst[b, c * taps + tap, position] = src[b, c, position * stride - pad + tap * dilation], 0 outside. One dtype. */
+void rt_im2col(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const struct rt_window *window);
+
+/* Discrete Fourier transforms along the last axis, of f32, not scaled. A complex number is a last dimension of 2 (real,
+ * imaginary), so that a complex vector of n is (.., n, 2). Leading dimensions are equal.
+ * RT_FFT_FORWARD, RT_FFT_INVERSE: complex n to complex n with exp(-2 pi i jk/n), exp(+2 pi i jk/n).
+ * RT_FFT_REAL: real n to the n/2 + 1 (rounded down) first entries of the forward transform.
+ * RT_FFT_TO_REAL: n/2 + 1 entries of a Hermitian spectrum to its inverse transform, real, n from dst's shape.
+ * dst is not src. The library of the backend does it (FFTW, cuFFT). */
+enum rt_fft_kind { RT_FFT_FORWARD, RT_FFT_INVERSE, RT_FFT_REAL, RT_FFT_TO_REAL };
+void rt_fft(struct rt *rt, enum rt_fft_kind kind, pkb_tensor *dst, const pkb_tensor *src);
 
 /* ---- groups and collectives ---------------------------------------------------------------------------------------- */
 

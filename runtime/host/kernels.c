@@ -155,6 +155,20 @@ static void binary_i64(enum rt_binary op, int64_t *d, const int64_t *a, const in
         ZIP(x < y ? x : y);
     case RT_MAX:
         ZIP(x > y ? x : y);
+    case RT_MOD:
+        ZIP(WRAP(x, -, WRAP(floor_divide(x, y), *, y)));
+    case RT_EQ:
+        ZIP(x == y);
+    case RT_NE:
+        ZIP(x != y);
+    case RT_LT:
+        ZIP(x < y);
+    case RT_LE:
+        ZIP(x <= y);
+    case RT_GT:
+        ZIP(x > y);
+    case RT_GE:
+        ZIP(x >= y);
     case RT_BINARY_COUNT:
         break;
     }
@@ -198,7 +212,7 @@ static int check_divisors(const int64_t *b, size_t n, struct pkb_error *err)
 
 int kernel_binary(enum arithmetic type, enum rt_binary op, void *d, const void *a, const void *b, size_t n, struct pkb_error *err)
 {
-    if (type == ARITHMETIC_I64 && (op == RT_DIV || op == RT_FLOORDIV) && check_divisors(b, n, err))
+    if (type == ARITHMETIC_I64 && (op == RT_DIV || op == RT_FLOORDIV || op == RT_MOD) && check_divisors(b, n, err))
         return -1;
     if (type == ARITHMETIC_F32)
         binary_f32(op, d, a, b, n);

@@ -22,6 +22,14 @@ static void NAME(unary)(enum rt_unary op, T *d, const T *a, size_t n)
         MAP(1 / (1 + MATH(exp)(-x)));
     case RT_SOFTPLUS:
         MAP(GREATER(x, 0) + MATH(log1p)(MATH(exp)(-MATH(fabs)(x))));
+    case RT_SILU:
+        MAP(x / (1 + MATH(exp)(-x)));
+    case RT_FLOOR:
+        MAP(MATH(floor)(x));
+    case RT_CEIL:
+        MAP(MATH(ceil)(x));
+    case RT_RINT:
+        MAP(MATH(rint)(x));
     case RT_UNARY_COUNT:
         break;
     }
@@ -44,6 +52,20 @@ static void NAME(binary)(enum rt_binary op, T *d, const T *a, const T *b, size_t
         ZIP(LESSER(x, y));
     case RT_MAX:
         ZIP(GREATER(x, y));
+    case RT_MOD:
+        ZIP(x - MATH(floor)(x / y) * y);
+    case RT_EQ:
+        ZIP(x == y);
+    case RT_NE:
+        ZIP(x != y);
+    case RT_LT:
+        ZIP(x < y);
+    case RT_LE:
+        ZIP(x <= y);
+    case RT_GT:
+        ZIP(x > y);
+    case RT_GE:
+        ZIP(x >= y);
     case RT_BINARY_COUNT:
         break;
     }
