@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "problems/problem.h"
+#include "tests/support/selected.h"
 #include "util/digest.h"
 #include "util/file.h"
 
@@ -71,6 +72,37 @@ static void problems_are_found(void **state)
     assert_ptr_equal(problem_by_id(13), problem_by_name("13"));
     assert_null(problem_by_id(0));
     assert_null(problem_by_id(-5));
+}
+
+static void selections_are_parsed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *names;
+        int count, first;
+        const char *error; /* NULL: accepted */
+    } rows[] = {
+        {"2", 1, 2, NULL},
+        {"18 2", 2, 2, NULL},
+        {" 13_gemm_allreduce  allreduce ", 2, 1, NULL},
+        {"7 07", 1, 7, NULL},
+        {"", 0, 0, "no problem is named"},
+        {"  ", 0, 0, "no problem is named"},
+        {"2 88", 0, 0, "there is no problem '88'"},
+        {"2,3", 0, 0, "there is no problem '2,3'"},
+        {"allreduc", 0, 0, "there is no problem 'allreduc'"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct problem *list[100];
+        struct pkb_error err = {""};
+        int n = 0, rc = selected_parse(rows[i].names, list, &err);
+        if (rows[i].error ? rc != -1 || !strstr(err.text, rows[i].error) : rc != 0)
+            fail_msg("'%s': %d, '%s'", rows[i].names, rc, err.text);
+        while (rc == 0 && list[n])
+            n++;
+        assert_int_equal(n, rows[i].count);
+        assert_true(n == 0 || list[0]->id == rows[i].first);
+    }
 }
 
 /* ---- settings ------------------------------------------------------------------------------------------------------ */
@@ -186,7 +218,7 @@ static void every_problem_runs_at_the_usual_sizes(void **state)
 {
     (void)state;
     static const int worlds[] = {1, 2, 4, 8};
-    for (const struct problem *const *p = problem_registry; *p; p++) {
+    for (const struct problem *const *p = selected_problems(); *p; p++) {
         for (size_t i = 0; i < 8; i++) {
             struct problem_setting s;
             struct pkb_error err = {""};
@@ -202,7 +234,7 @@ static void the_tolerance_profile_decides_the_check(void **state)
     (void)state;
     struct problem_setting s;
     struct problem_check check;
-    for (const struct problem *const *p = problem_registry; *p; p++) {
+    for (const struct problem *const *p = selected_problems(); *p; p++) {
         problem_setting_init(&s, *p, SHAPE_TINY, PKB_BF16, 0, 2);
         s.tolerance = PROFILE_PKB;
         s.atol = 0.5;
@@ -294,7 +326,7 @@ static void digest_set(const struct problem_setting *s, uint32_t trial, char hex
 static void inputs_are_a_function_of_setting_and_trial(void **state)
 {
     (void)state;
-    for (const struct problem *const *p = problem_registry; *p; p++) {
+    for (const struct problem *const *p = selected_problems(); *p; p++) {
         struct problem_setting s, changed;
         char first[PKB_DIGEST_HEX], other[PKB_DIGEST_HEX];
         problem_setting_init(&s, *p, SHAPE_TINY, PKB_BF16, 1, 4);
@@ -324,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(problems_are_complete),
         cmocka_unit_test(problems_are_found),
+        cmocka_unit_test(selections_are_parsed),
         cmocka_unit_test(parameters_are_overridden),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(sizes_that_overflow_are_refused),

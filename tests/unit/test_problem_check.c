@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/support/evaluate.h"
+#include "tests/support/selected.h"
 
 /* As many as there are patterns of inputs in any problem. */
 #define TRIALS 5
@@ -144,7 +145,7 @@ static struct batch *run_batch(const struct setup *setup)
     struct batch *b = calloc(1, sizeof(*b));
     assert_non_null(b);
     b->setup = setup;
-    for (const struct problem *const *p = problem_registry; *p; p++)
+    for (const struct problem *const *p = selected_problems(); *p; p++)
         add_subject(b, *p);
     if (evaluation_run(b->list, b->n, &err) < 0)
         fail_msg("%s", err.text);
