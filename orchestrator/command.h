@@ -12,6 +12,7 @@
 int cmd_cancel(int argc, char **argv);
 int cmd_census(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_problems(int argc, char **argv);

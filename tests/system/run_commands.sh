@@ -63,6 +63,16 @@ run "$pkb" merge "$run_dir"
 expect "merge" 0 ""
 run "$pkb" report "$run_dir"
 expect "report" 0 "direct"
+run "$pkb" explain "$run_dir" "careless/01/1@2"
+expect "explain a wrong candidate" 0 "value_mismatch (counts), attempt 1"
+says "whose fault it is" "the candidate's"
+run "$pkb" explain --json "$run_dir" "direct/*/1"
+expect "explain as JSON" 0 '"outcome": "correct"'
+check "each cell of the pattern" test "$(grep -c '"digest"\|"cell"' "$tmp/stdout")" = 4
+run "$pkb" explain "$run_dir" "direct/99/1"
+expect "explain what is not in the run" 2 "no cell of the run is called 'direct/99/1'"
+run "$pkb" explain "$run_dir" "direct"
+expect "explain what is no name" 2 "expected MODEL/PROBLEM/SAMPLE"
 run "$pkb" run --json --quiet --build-cache "$tmp/cache" --run "$tmp/json" "$tmp/small.lua"
 expect "a summary as JSON" 0 '"missing":0'
 check "quiet is quiet" test ! -s "$tmp/stderr"
