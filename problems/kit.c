@@ -132,7 +132,17 @@ double kit_exact_limit(const struct problem_setting *s)
     return 1 / dtype_roundoff(s->dtype);
 }
 
+int kit_accumulate_dtype(const struct problem_setting *s)
+{
+    return s->dtype == PKB_F64 ? PKB_F64 : PKB_F32;
+}
+
 double kit_accumulate_roundoff(const struct problem_setting *s)
 {
-    return dtype_roundoff(s->dtype == PKB_F64 ? PKB_F64 : PKB_F32);
+    return dtype_roundoff(kit_accumulate_dtype(s));
+}
+
+bool kit_is_narrow(const struct problem_setting *s)
+{
+    return s->dtype == PKB_BF16 || s->dtype == PKB_F16;
 }

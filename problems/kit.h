@@ -65,7 +65,12 @@ void kit_check_exact(const struct problem_setting *s, int output, struct problem
 /* The largest integer up to which T holds all integers: sums of integers within it are exact in any order. */
 double kit_exact_limit(const struct problem_setting *s);
 
-/* Roundoff of the accumulation: 2^-53 for f64, 2^-24 for all others. */
+/* The type in which sums and single operations are evaluated before they are rounded to T (f64 for f64, f32 for all others), and its
+ * roundoff. */
+int kit_accumulate_dtype(const struct problem_setting *s);
 double kit_accumulate_roundoff(const struct problem_setting *s);
+
+/* T is bf16 or f16: narrower than the accumulation. */
+bool kit_is_narrow(const struct problem_setting *s);
 
 #endif

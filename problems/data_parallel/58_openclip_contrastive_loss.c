@@ -219,8 +219,7 @@ static void reference(const struct problem_call *c)
 static void check(const struct problem_setting *s, int output, struct problem_check *check)
 {
     (void)output;
-    bool narrow = s->dtype == PKB_BF16 || s->dtype == PKB_F16;
-    *check = (struct problem_check){.kind = CHECK_CLOSE, .rtol = narrow ? 1e-3 : 1e-4};
+    *check = (struct problem_check){.kind = CHECK_CLOSE, .rtol = kit_is_narrow(s) ? 1e-3 : 1e-4};
 }
 
 /* The result is one number of f32. */

@@ -5,8 +5,7 @@
 
 static bool products_are_exact(const struct problem_setting *s, int64_t terms)
 {
-    bool narrow = s->dtype == PKB_BF16 || s->dtype == PKB_F16;
-    return s->inputs == PROFILE_HARDENED && narrow && (double)terms <= kit_exact_limit(s);
+    return s->inputs == PROFILE_HARDENED && kit_is_narrow(s) && (double)terms <= kit_exact_limit(s);
 }
 
 void gemm_init(const struct problem_setting *s, struct problem_inputs *set, int64_t terms)
