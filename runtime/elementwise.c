@@ -31,23 +31,6 @@ static const char *const binary_names[RT_BINARY_COUNT] = {
 static const char *const reduction_names[RT_REDUCTION_COUNT] = {
     [RT_SUM] = "sum", [RT_PROD] = "prod", [RT_AMIN] = "amin", [RT_AMAX] = "amax"};
 
-static int same_shape(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err)
-{
-    pkb_tensor form = *dst;
-    form.dtype = a->dtype;
-    if (!tensor_same_form(&form, a))
-        return pkb_error_set(err, "destination is %s, the operand %s", front_form(dst).text, front_form(a).text);
-    return 0;
-}
-
-/* An operand may be overwritten only element by element: same address means same element size and shape. */
-static int check_alias(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err)
-{
-    if (front_shares(dst, a) && (dtype_size(dst->dtype) != dtype_size(a->dtype) || front_numel(dst) != front_numel(a)))
-        return pkb_error_set(err, "destination %s shares the storage of operand %s", front_form(dst).text, front_form(a).text);
-    return 0;
-}
-
 /* ---- copy, fill ---------------------------------------------------------------------------------------------------- */
 
 static int check_copy(const pkb_tensor *dst, const pkb_tensor *src, struct pkb_error *err)
@@ -56,7 +39,7 @@ static int check_copy(const pkb_tensor *dst, const pkb_tensor *src, struct pkb_e
         return -1;
     if (front_numel(dst) != front_numel(src))
         return pkb_error_set(err, "destination is %s, source %s", front_form(dst).text, front_form(src).text);
-    return check_alias(dst, src, err);
+    return front_alias(dst, src, err);
 }
 
 void rt_copy(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src)
@@ -82,8 +65,8 @@ void rt_fill(struct rt *rt, pkb_tensor *dst, double value)
 static int check_unary(enum rt_unary op, const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err)
 {
     bool exact = op == RT_NEG || op == RT_ABS || op == RT_SQUARE;
-    if (front_check(dst, "destination", err) || front_check(a, "operand", err) || same_shape(dst, a, err) ||
-        check_alias(dst, a, err))
+    if (front_check(dst, "destination", err) || front_check(a, "operand", err) || front_same_shape(dst, a, err) ||
+        front_alias(dst, a, err))
         return -1;
     if (!exact && !dtype_is_float(dst->dtype) && !dtype_is_float(a->dtype))
         return pkb_error_set(err, "%s into %s: needs a floating type", dtype_name(a->dtype), dtype_name(dst->dtype));
@@ -131,9 +114,9 @@ static int check_binary(const pkb_tensor *dst, const pkb_tensor *a, const pkb_te
 {
     if (front_check(dst, "destination", err) || front_check(a, "left operand", err) || front_check(b, "right operand", err))
         return -1;
-    if (check_broadcast(dst, a, b, err) || check_alias(dst, a, err))
+    if (check_broadcast(dst, a, b, err) || front_alias(dst, a, err))
         return -1;
-    return check_alias(dst, b, err);
+    return front_alias(dst, b, err);
 }
 
 void rt_binary(struct rt *rt, enum rt_binary op, pkb_tensor *dst, const pkb_tensor *a, const pkb_tensor *b)
@@ -149,13 +132,18 @@ void rt_binary(struct rt *rt, enum rt_binary op, pkb_tensor *dst, const pkb_tens
         front_fail(rt, binary_names[op], &err);
 }
 
+static bool is_integer(double x)
+{
+    return x == floor(x) && fabs(x) < 0x1p63;
+}
+
 static int check_scalar(const pkb_tensor *dst, const pkb_tensor *a, double b, struct pkb_error *err)
 {
-    if (front_check(dst, "destination", err) || front_check(a, "operand", err) || same_shape(dst, a, err) ||
-        check_alias(dst, a, err))
+    if (front_check(dst, "destination", err) || front_check(a, "operand", err) || front_same_shape(dst, a, err) ||
+        front_alias(dst, a, err))
         return -1;
     bool integers = !dtype_is_float(dst->dtype) && !dtype_is_float(a->dtype);
-    if (integers && (b != floor(b) || fabs(b) >= 0x1p63))
+    if (integers && !is_integer(b))
         return pkb_error_set(err, "scalar %g is not an integer, the operand is %s", b, front_form(a).text);
     return 0;
 }
@@ -171,6 +159,74 @@ void rt_binary_scalar(struct rt *rt, enum rt_binary op, pkb_tensor *dst, const p
     }
     if (check_scalar(dst, a, b, &err) || rt->be->binary_scalar(rt->dev, op, dst, a, b, &err))
         front_fail(rt, binary_names[op], &err);
+}
+
+/* ---- selection, counting ------------------------------------------------------------------------------------------- */
+
+static bool stretches(const pkb_tensor *x, const pkb_tensor *dst)
+{
+    bool fits = x->ndim <= dst->ndim;
+    for (int d = 0; d < x->ndim && fits; d++)
+        fits = extent(x, d) == 1 || extent(x, d) == extent(dst, d);
+    return fits;
+}
+
+/* The destination's extents are all some operand's. */
+static int check_widest(const pkb_tensor *dst, const pkb_tensor *const operands[3], struct pkb_error *err)
+{
+    for (int d = 0; d < dst->ndim; d++) {
+        bool found = false;
+        for (int i = 0; i < 3; i++)
+            found = found || (d < operands[i]->ndim && extent(operands[i], d) == extent(dst, d));
+        if (!found)
+            return pkb_error_set(err, "destination %s is larger than all operands together", front_form(dst).text);
+    }
+    return 0;
+}
+
+static int check_where(const pkb_tensor *dst, const pkb_tensor *const operands[3], struct pkb_error *err)
+{
+    static const char *const names[3] = {"condition", "first choice", "second choice"};
+    if (front_check(dst, "destination", err))
+        return -1;
+    for (int i = 0; i < 3; i++) {
+        const pkb_tensor *x = operands[i];
+        if (front_check(x, names[i], err) || front_alias(dst, x, err))
+            return -1;
+        if (i > 0 && x->dtype != dst->dtype)
+            return pkb_error_set(err, "destination is %s, the %s %s", front_form(dst).text, names[i], front_form(x).text);
+        if (!stretches(x, dst))
+            return pkb_error_set(err, "%s %s does not stretch to %s", names[i], front_form(x).text, front_form(dst).text);
+    }
+    return check_widest(dst, operands, err);
+}
+
+void rt_where(struct rt *rt, pkb_tensor *dst, const pkb_tensor *condition, const pkb_tensor *a, const pkb_tensor *b)
+{
+    struct pkb_error err;
+    if (rt->failed)
+        return;
+    if (check_where(dst, (const pkb_tensor *const[]){condition, a, b}, &err) || FRONT_PROVIDED(rt, where, &err) ||
+        rt->be->where(rt->dev, dst, condition, a, b, &err))
+        front_fail(rt, "where", &err);
+}
+
+static int check_iota(const pkb_tensor *dst, double first, double step, struct pkb_error *err)
+{
+    if (front_check(dst, "destination", err))
+        return -1;
+    if (!dtype_is_float(dst->dtype) && !(is_integer(first) && is_integer(step)))
+        return pkb_error_set(err, "from %g in steps of %g into %s", first, step, front_form(dst).text);
+    return 0;
+}
+
+void rt_iota(struct rt *rt, pkb_tensor *dst, double first, double step)
+{
+    struct pkb_error err;
+    if (rt->failed)
+        return;
+    if (check_iota(dst, first, step, &err) || FRONT_PROVIDED(rt, iota, &err) || rt->be->iota(rt->dev, dst, first, step, &err))
+        front_fail(rt, "iota", &err);
 }
 
 /* ---- reductions ---------------------------------------------------------------------------------------------------- */
@@ -195,10 +251,8 @@ static int reduce_form(const pkb_tensor *dst, const pkb_tensor *a, int axis, str
 {
     if (front_check(dst, "destination", err) || front_check(a, "operand", err))
         return -1;
-    if (axis != RT_ALL_AXES && (axis < -a->ndim || axis >= a->ndim))
-        return pkb_error_set(err, "axis %d of %s", axis, front_form(a).text);
-    if (axis < 0)
-        axis += a->ndim;
+    if (axis != RT_ALL_AXES && front_axis(a, &axis, err))
+        return -1;
     if (!reduced_form(dst, a, axis))
         return pkb_error_set(err, "destination is %s, the operand %s", front_form(dst).text, front_form(a).text);
     *f = (struct rt_reduce_form){.outer = 1, .length = 1, .inner = 1};

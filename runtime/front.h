@@ -59,6 +59,19 @@ int64_t front_numel(const pkb_tensor *t);
 /* Both have elements and start at the same address. */
 bool front_shares(const pkb_tensor *a, const pkb_tensor *b);
 
+/* dst has the operand's shape; else -1 with the error set. */
+int front_same_shape(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
+
+/* An operand may be overwritten only element by element: same address means same element size and shape. */
+int front_alias(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
+
+/* Makes an axis that may count from the end one of 0..ndim-1. */
+int front_axis(const pkb_tensor *t, int *axis, struct pkb_error *err);
+
+/* -1 with the error set where the backend lacks an operation. */
+#define FRONT_PROVIDED(rt, entry, err)                                                                                           \
+    ((rt)->be->entry ? 0 : pkb_error_set(err, "not implemented by the %s backend", (rt)->be->name))
+
 /* Sets up communication between all ranks unless that has happened; 0 or -1. */
 int front_connect(struct rt *rt, struct pkb_error *err);
 

@@ -234,3 +234,27 @@ bool front_shares(const pkb_tensor *a, const pkb_tensor *b)
 {
     return a->data == b->data && front_numel(a) > 0 && front_numel(b) > 0;
 }
+
+int front_same_shape(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err)
+{
+    pkb_tensor form = *dst;
+    form.dtype = a->dtype;
+    if (!tensor_same_form(&form, a))
+        return pkb_error_set(err, "destination is %s, the operand %s", front_form(dst).text, front_form(a).text);
+    return 0;
+}
+
+int front_alias(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err)
+{
+    if (front_shares(dst, a) && (dtype_size(dst->dtype) != dtype_size(a->dtype) || front_numel(dst) != front_numel(a)))
+        return pkb_error_set(err, "destination %s shares the storage of operand %s", front_form(dst).text, front_form(a).text);
+    return 0;
+}
+
+int front_axis(const pkb_tensor *t, int *axis, struct pkb_error *err)
+{
+    if (*axis < -t->ndim || *axis >= t->ndim)
+        return pkb_error_set(err, "axis %d of %s", *axis, front_form(t).text);
+    *axis += *axis < 0 ? t->ndim : 0;
+    return 0;
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operations: broadcasting comes down to runs along which each operand either advances or stands still; a run is
- * handled in chunks that are converted, computed and rounded while they are in the cache. */
+/* Element-wise operations: a run is handled in chunks that are converted, computed and rounded while they are in the cache. */
 #include <string.h>
 
+#include "runtime/host/broadcast.h"
 #include "runtime/host/device.h"
 #include "runtime/host/kernels.h"
 
@@ -68,63 +68,13 @@ int host_unary(struct rt_device *dev, enum rt_unary op, pkb_tensor *dst, const p
 
 /* ---- binary -------------------------------------------------------------------------------------------------------- */
 
-struct operand {
-    int dtype;
-    const char *data;
-    size_t size;                  /* bytes of an element */
-    int64_t stride[PKB_MAX_DIMS]; /* in elements, outermost first; 0: stands still */
-};
-
-/* Dimensions of a broadcast, merged as far as both operands allow. */
-struct plan {
-    int ndim;
-    int64_t shape[PKB_MAX_DIMS];
-    struct operand a, b;
-};
-
-static struct operand operand_of(const pkb_tensor *t, int ndim)
+/* n elements of the current run from its i-th on. */
+static const void *load_operand(enum arithmetic type, union kernel_buffer *buf, const struct broadcast_operand *x, size_t i,
+                                size_t n)
 {
-    struct operand x = {.dtype = t->dtype, .data = t->data, .size = dtype_size(t->dtype)};
-    int64_t stride = 1;
-    for (int i = t->ndim - 1, j = ndim - 1; i >= 0; i--, j--) {
-        x.stride[j] = t->shape[i] == 1 ? 0 : stride;
-        stride *= t->shape[i];
-    }
-    return x;
-}
-
-/* Whether walking dimension `outer` is going on where dimension `inner` (of `extent` entries) ended. */
-static bool continues(const struct operand *x, int outer, int inner, int64_t extent)
-{
-    return x->stride[outer] == x->stride[inner] * extent;
-}
-
-static void plan_broadcast(struct plan *p, const pkb_tensor *dst, const pkb_tensor *a, const pkb_tensor *b)
-{
-    *p = (struct plan){.a = operand_of(a, dst->ndim), .b = operand_of(b, dst->ndim)};
-    int last = -1;
-    for (int i = 0; i < dst->ndim; i++) {
-        if (dst->shape[i] == 1)
-            continue;
-        bool merge = last >= 0 && continues(&p->a, last, i, dst->shape[i]) && continues(&p->b, last, i, dst->shape[i]);
-        last += merge ? 0 : 1;
-        p->shape[last] = merge ? p->shape[last] * dst->shape[i] : dst->shape[i];
-        p->a.stride[last] = p->a.stride[i];
-        p->b.stride[last] = p->b.stride[i];
-    }
-    p->ndim = last + 1;
-    if (p->ndim == 0) {
-        p->shape[p->ndim++] = 1;
-        p->a.stride[0] = p->b.stride[0] = 0;
-    }
-}
-
-static const void *load_operand(enum arithmetic type, union kernel_buffer *buf, const struct operand *x, const char *at,
-                                bool still, size_t n)
-{
-    if (!still)
-        return kernel_load(type, buf, x->dtype, at, n);
-    const void *one = kernel_load(type, buf, x->dtype, at, 1);
+    if (!x->still)
+        return kernel_load(type, buf, x->dtype, x->at + i * x->size, n);
+    const void *one = kernel_load(type, buf, x->dtype, x->at, 1);
     if (one != buf)
         memcpy(buf, one, x->size);
     kernel_repeat(type, buf, n);
@@ -132,16 +82,16 @@ static const void *load_operand(enum arithmetic type, union kernel_buffer *buf, 
 }
 
 /* One run of the innermost dimension. */
-static int run_binary(enum arithmetic type, enum rt_binary op, int dtype, char *dst, const struct plan *p, const char *a,
-                      const char *b, struct pkb_error *err)
+static int run_binary(enum arithmetic type, enum rt_binary op, int dtype, char *dst, const struct broadcast *p,
+                      struct pkb_error *err)
 {
     union kernel_buffer x_buf, y_buf, out;
-    size_t n = (size_t)p->shape[p->ndim - 1], dst_size = dtype_size(dtype);
-    bool a_still = p->a.stride[p->ndim - 1] == 0, b_still = p->b.stride[p->ndim - 1] == 0;
-    for (size_t i = 0; i < n; i += KERNEL_CHUNK) {
-        size_t count = lesser(n - i, KERNEL_CHUNK);
-        const void *x = load_operand(type, &x_buf, &p->a, a + (a_still ? 0 : i * p->a.size), a_still, count);
-        const void *y = load_operand(type, &y_buf, &p->b, b + (b_still ? 0 : i * p->b.size), b_still, count);
+    const struct broadcast_operand *a = &p->operands[0], *b = &p->operands[1];
+    size_t dst_size = dtype_size(dtype);
+    for (size_t i = 0; i < p->run; i += KERNEL_CHUNK) {
+        size_t count = lesser(p->run - i, KERNEL_CHUNK);
+        const void *x = load_operand(type, &x_buf, a, i, count);
+        const void *y = load_operand(type, &y_buf, b, i, count);
         char *to = dst + i * dst_size;
         if (kernel_binary(type, op, kernel_target(type, &out, dtype, to), x, y, count, err))
             return -1;
@@ -150,38 +100,22 @@ static int run_binary(enum arithmetic type, enum rt_binary op, int dtype, char *
     return 0;
 }
 
-/* Advances the index of all dimensions but the innermost, and both operands with it. */
-static void advance(const struct plan *p, int64_t *index, const char **a, const char **b)
-{
-    for (int i = p->ndim - 2; i >= 0; i--) {
-        *a += p->a.stride[i] * (int64_t)p->a.size;
-        *b += p->b.stride[i] * (int64_t)p->b.size;
-        if (++index[i] < p->shape[i])
-            return;
-        *a -= p->a.stride[i] * (int64_t)p->a.size * p->shape[i];
-        *b -= p->b.stride[i] * (int64_t)p->b.size * p->shape[i];
-        index[i] = 0;
-    }
-}
-
 int host_binary(struct rt_device *dev, enum rt_binary op, pkb_tensor *dst, const pkb_tensor *a, const pkb_tensor *b,
                 struct pkb_error *err)
 {
     enum arithmetic type = arithmetic_of(dst->dtype, a->dtype, b->dtype);
     size_t n = host_numel(dst);
-    struct plan p;
-    int64_t index[PKB_MAX_DIMS] = {0};
+    struct broadcast p;
     (void)dev;
     if (n == 0)
         return 0;
-    plan_broadcast(&p, dst, a, b);
-    size_t run = (size_t)p.shape[p.ndim - 1], step = run * dtype_size(dst->dtype);
-    const char *x = p.a.data, *y = p.b.data;
+    broadcast_plan(&p, dst, 2, (const pkb_tensor *const[]){a, b});
+    size_t step = p.run * dtype_size(dst->dtype);
     char *to = dst->data;
-    for (size_t done = 0; done < n; done += run, to += step) {
-        if (run_binary(type, op, dst->dtype, to, &p, x, y, err))
+    for (size_t done = 0; done < n; done += p.run, to += step) {
+        if (run_binary(type, op, dst->dtype, to, &p, err))
             return -1;
-        advance(&p, index, &x, &y);
+        broadcast_advance(&p);
     }
     return 0;
 }
@@ -200,6 +134,80 @@ int host_binary_scalar(struct rt_device *dev, enum rt_binary op, pkb_tensor *dst
         const void *x = kernel_load(type, &in, a->dtype, (const char *)a->data + i * a_size, count);
         if (kernel_binary(type, op, kernel_target(type, &out, dst->dtype, to), x, &scalar, count, err))
             return -1;
+        kernel_store(type, &out, dst->dtype, to, count);
+    }
+    return 0;
+}
+
+/* ---- selection, counting ------------------------------------------------------------------------------------------- */
+
+/* d[i] = flag[i] ? a[i] : b[i]; a and b advance by 0 or 1 elements. */
+static void select_elements(size_t size, char *d, const uint8_t *flag, const char *a, size_t a_step, const char *b, size_t b_step,
+                            size_t n)
+{
+#define SELECT(type)                                                                                                             \
+    for (size_t i = 0; i < n; i++) {                                                                                             \
+        type x = ((const type *)a)[i * a_step], y = ((const type *)b)[i * b_step];                                               \
+        ((type *)d)[i] = flag[i] ? x : y;                                                                                        \
+    }                                                                                                                            \
+    break
+    switch (size) {
+    case 1:
+        SELECT(uint8_t);
+    case 2:
+        SELECT(uint16_t);
+    case 4:
+        SELECT(uint32_t);
+    default:
+        SELECT(uint64_t);
+    }
+#undef SELECT
+}
+
+static void run_where(size_t size, char *dst, const struct broadcast *p)
+{
+    uint8_t flags[KERNEL_CHUNK];
+    const struct broadcast_operand *c = &p->operands[0], *a = &p->operands[1], *b = &p->operands[2];
+    for (size_t i = 0; i < p->run; i += KERNEL_CHUNK) {
+        size_t count = lesser(p->run - i, KERNEL_CHUNK), from = c->still ? 0 : i;
+        dtype_convert(PKB_BOOL, flags, c->dtype, c->at + from * c->size, c->still ? 1 : count);
+        if (c->still)
+            memset(flags, flags[0], count);
+        select_elements(size, dst + i * size, flags, a->at + (a->still ? 0 : i * size), !a->still,
+                        b->at + (b->still ? 0 : i * size), !b->still, count);
+    }
+}
+
+int host_where(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *condition, const pkb_tensor *a, const pkb_tensor *b,
+               struct pkb_error *err)
+{
+    size_t n = host_numel(dst), size = dtype_size(dst->dtype);
+    struct broadcast p;
+    (void)dev;
+    (void)err;
+    if (n == 0)
+        return 0;
+    broadcast_plan(&p, dst, 3, (const pkb_tensor *const[]){condition, a, b});
+    char *to = dst->data;
+    for (size_t done = 0; done < n; done += p.run, to += p.run * size) {
+        run_where(size, to, &p);
+        broadcast_advance(&p);
+    }
+    return 0;
+}
+
+/* In f64 for floating types, so that one rounding is left, and in wrapping i64 for integers. */
+int host_iota(struct rt_device *dev, pkb_tensor *dst, double first, double step, struct pkb_error *err)
+{
+    enum arithmetic type = dtype_is_float(dst->dtype) ? ARITHMETIC_F64 : ARITHMETIC_I64;
+    size_t n = host_numel(dst), size = dtype_size(dst->dtype);
+    union kernel_buffer out;
+    (void)dev;
+    (void)err;
+    for (size_t i = 0; i < n; i += KERNEL_CHUNK) {
+        size_t count = lesser(n - i, KERNEL_CHUNK);
+        char *to = (char *)dst->data + i * size;
+        kernel_iota(type, kernel_target(type, &out, dst->dtype, to), first, step, i, count);
         kernel_store(type, &out, dst->dtype, to, count);
     }
     return 0;

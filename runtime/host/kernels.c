@@ -73,6 +73,21 @@ void kernel_spread(enum arithmetic type, union kernel_buffer *buf, double value,
     kernel_repeat(type, buf, n);
 }
 
+void kernel_iota(enum arithmetic type, void *d, double first, double step, size_t start, size_t n)
+{
+    uint64_t origin = 0, advance = 0;
+    if (type == ARITHMETIC_I64) {
+        origin = (uint64_t)(int64_t)first;
+        advance = (uint64_t)(int64_t)step;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (type == ARITHMETIC_F64)
+            ((double *)d)[i] = first + step * (double)(start + i);
+        else
+            ((uint64_t *)d)[i] = origin + advance * (start + i);
+    }
+}
+
 /* ---- element by element -------------------------------------------------------------------------------------------- */
 
 #define MAP(expression)                                                                                                          \

@@ -33,6 +33,9 @@ void kernel_spread(enum arithmetic type, union kernel_buffer *buf, double value,
 /* n copies of the first element. */
 void kernel_repeat(enum arithmetic type, union kernel_buffer *buf, size_t n);
 
+/* d[i] = first + step * (start + i), in f64 or i64. */
+void kernel_iota(enum arithmetic type, void *d, double first, double step, size_t start, size_t n);
+
 /* d[i] = op(a[i]), d[i] = a[i] op b[i]; d may be an operand. -1 with the error set for a division of integers by zero. */
 void kernel_unary(enum arithmetic type, enum rt_unary op, void *d, const void *a, size_t n);
 int kernel_binary(enum arithmetic type, enum rt_binary op, void *d, const void *a, const void *b, size_t n,
