@@ -10,6 +10,11 @@
 json_t *pkb_json_parse(const char *text, size_t size, struct pkb_error *err)
 {
     json_error_t where;
+    const char *nul = memchr(text, '\0', size); /* jansson overlooks one that follows a number */
+    if (nul) {
+        pkb_error_set(err, "byte %zu is a NUL", (size_t)(nul - text) + 1);
+        return NULL;
+    }
     json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (!value)
         pkb_error_set(err, "line %d, column %d: %s", where.line, where.column, where.text);

@@ -139,6 +139,8 @@ static void json_members_are_checked(void **state)
     }
     assert_null(pkb_json_parse("{\"a\":1,\"a\":2}", 13, &err));
     assert_null(pkb_json_parse("{\"a\":", 5, &err));
+    assert_null(pkb_json_parse("{\"n\":1\0}", 8, &err));
+    assert_string_equal(err.text, "byte 7 is a NUL");
     json_t *v = pkb_json_parse("{\"n\": 10}", 9, &err);
     assert_int_equal(pkb_json_int(v, "n", 0, 10, &n, &err), 0);
     assert_int_equal(n, 10);
