@@ -26,9 +26,14 @@ void kit_in_place(struct problem_tensor *output, int input)
     output->in_place = 1 + input;
 }
 
-void kit_counted_rows(struct problem_tensor *output, int count_output)
+void kit_counted_rows(struct problem_tensor *t, int count)
 {
-    output->rows_in = 1 + count_output;
+    t->rows_in = 1 + count;
+}
+
+void kit_partial_rows(struct problem_tensor *input)
+{
+    input->rows_in = ROWS_ELSEWHERE;
 }
 
 int kit_peer(int rank, int offset, int world)

@@ -18,7 +18,8 @@ void kit_tensor(struct problem_tensor *t, const char *name, int dtype, int ndim,
 /* The marks of a described tensor (problem.h says what they mean). */
 void kit_host(struct problem_tensor *input);
 void kit_in_place(struct problem_tensor *output, int input);
-void kit_counted_rows(struct problem_tensor *output, int count_output);
+void kit_counted_rows(struct problem_tensor *t, int count);
+void kit_partial_rows(struct problem_tensor *input);
 
 /* s->rank counted on from, around the ring: kit_peer(s->rank, -1, s->world) is the left neighbour. */
 int kit_peer(int rank, int offset, int world);

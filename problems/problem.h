@@ -43,15 +43,20 @@ struct problem_param {
     const char *meaning;
 };
 
-/* A tensor of one rank. The last three are 0 for most; kit_host, kit_in_place and kit_counted_rows set them. */
+#define ROWS_ELSEWHERE (-1)
+
+/* A tensor of one rank. The last three are 0 for most; kit_host, kit_in_place, kit_counted_rows and kit_partial_rows
+ * set them. */
 struct problem_tensor {
     const char *name;
     pkb_tensor form; /* dtype, ndim, shape; data unused */
     bool host;       /* an input that the host may read too (split sizes and the like): its data is a host address as well */
     int in_place; /* an output: 1 + the input whose values its buffer holds before every call, which is how a program that works
                         in place is stated; 0: the buffer holds poison */
-    int rows_in;  /* an output whose number of rows depends on the data: 1 + the output, an i64 scalar, that says how many entries
-                        of the leading dimension count. The form has room for the most; what follows is not looked at. 0: all */
+    int rows_in;  /* a tensor whose number of rows depends on the data: 1 + the i64 scalar (an output's among the outputs, an
+                        input's among the inputs) that says how many entries of the leading dimension count. The form has room for
+                        the most; what follows is not looked at. ROWS_ELSEWHERE: an input of which other inputs say it (split
+                        sizes and the like). 0: all */
 };
 
 /* One set of inputs on the host (one trial, or one of the sets that timed iterations rotate over). */
