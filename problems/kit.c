@@ -71,6 +71,14 @@ int kit_require_least(const struct problem_setting *s, const char *name, int64_t
     return 0;
 }
 
+double kit_rounded(int dtype, double x)
+{
+    double storage = 0;
+    dtype_from_f64(dtype, &storage, &x, 1);
+    dtype_to_f64(dtype, &x, &storage, 1);
+    return x;
+}
+
 size_t kit_numel(const pkb_tensor *t)
 {
     size_t n = 1;

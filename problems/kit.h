@@ -43,6 +43,9 @@ int kit_require_least(const struct problem_setting *s, const char *name, int64_t
 /* Streams of random numbers that belong to no tensor (scalars, common directions) are numbered from here on. */
 #define KIT_STREAM 1000u
 
+/* A number rounded once to a dtype, for recipes that go on from stored values. */
+double kit_rounded(int dtype, double x);
+
 /* Elements of a described tensor. */
 size_t kit_numel(const pkb_tensor *t);
 
