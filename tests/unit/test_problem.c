@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "problems/problem.h"
+#include "tests/support/problem_rows.h"
 #include "tests/support/selected.h"
 #include "util/digest.h"
 #include "util/file.h"
@@ -142,13 +143,6 @@ static void parameters_are_overridden(void **state)
     }
 }
 
-struct setting_row {
-    int id, dtype, rank, world;
-    const char *name; /* overridden, or NULL */
-    double value;
-    const char *error; /* NULL: can run */
-};
-
 static const struct setting_row setting_rows[] = {
     {1, PKB_BF16, 0, 1, NULL, 0, NULL},
     {1, PKB_F64, 6, 7, NULL, 0, NULL},
@@ -183,17 +177,7 @@ static const struct setting_row setting_rows[] = {
 static void settings_are_checked(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(setting_rows) / sizeof(setting_rows[0]); i++) {
-        const struct setting_row *r = &setting_rows[i];
-        struct problem_setting s;
-        struct pkb_error err = {""};
-        problem_setting_init(&s, problem_by_id(r->id), SHAPE_TINY, r->dtype, r->rank, r->world);
-        if (r->name)
-            assert_int_equal(problem_setting_override(&s, r->name, r->value, &err), 0);
-        int rc = problem_setting_check(&s, &err);
-        if (r->error ? rc != -1 || !strstr(err.text, r->error) : rc != 0)
-            fail_msg("row %zu: %d, '%s'", i, rc, err.text);
-    }
+    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
 }
 
 static void sizes_that_overflow_are_refused(void **state)
@@ -256,11 +240,7 @@ static void the_tolerance_profile_decides_the_check(void **state)
 
 /* ---- costs --------------------------------------------------------------------------------------------------------- */
 
-struct cost_row {
-    int id, rank, world;
-    double flops, hbm, link; /* tiny shape, bf16, by hand */
-};
-
+/* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
     {1, 0, 2, 864, 6912, 3456},      {1, 3, 4, 1296, 6912, 5184},     {2, 0, 2, 0, 10368, 3456},
     {2, 0, 4, 0, 17280, 10368},      {3, 0, 1, 0, 6912, 0},           {3, 0, 2, 0, 6912, 3456},
@@ -278,15 +258,7 @@ static const struct cost_row cost_rows[] = {
 static void costs_are_those_computed_by_hand(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cost_rows) / sizeof(cost_rows[0]); i++) {
-        const struct cost_row *r = &cost_rows[i];
-        struct problem_setting s;
-        struct problem_cost c;
-        problem_setting_init(&s, problem_by_id(r->id), SHAPE_TINY, PKB_BF16, r->rank, r->world);
-        s.problem->cost(&s, &c);
-        if (fabs(c.flops - r->flops) > 1e-6 || fabs(c.hbm_bytes - r->hbm) > 1e-6 || fabs(c.link_bytes - r->link) > 1e-6)
-            fail_msg("%s, rank %d of %d: %.9g %.9g %.9g", s.problem->name, r->rank, r->world, c.flops, c.hbm_bytes, c.link_bytes);
-    }
+    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
 }
 
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */

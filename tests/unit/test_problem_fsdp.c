@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps and what they consist of (gradients, clipping, optimizers, sharded parameters): settings and costs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/problem_rows.h"
+
+static const struct setting_row setting_rows[] = {
+    {9, PKB_F16, 4, 5, NULL, 0, NULL},
+    {9, PKB_BF16, 0, 300, NULL, 0, NULL},
+    {9, PKB_BF16, 0, 2, "B", 0, "B = 0 is less than 1"},
+    {9, PKB_BF16, 0, 2, "H", 0, "output d_gamma has no elements"},
+};
+
+static void settings_are_checked(void **state)
+{
+    (void)state;
+    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
+}
+
+/* Tiny shape, bf16, by hand. */
+static const struct cost_row cost_rows[] = {
+    {9, 0, 2, 10440, 14112, 288},
+    {9, 0, 4, 10476, 14112, 432},
+};
+
+static void costs_are_those_computed_by_hand(void **state)
+{
+    (void)state;
+    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(costs_are_those_computed_by_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
