@@ -23,6 +23,7 @@ int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
 
 /* Prints "pkb: TEXT" to standard error and returns the code. */
 int command_fail(enum pkb_exit code, const struct pkb_error *err);

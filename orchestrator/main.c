@@ -18,6 +18,7 @@ static const struct command {
     {"run", "run a sweep and print its tables", cmd_run},
     {"resume", "evaluate what a run still lacks", cmd_resume},
     {"status", "how far a run is", cmd_status},
+    {"watch", "the status of a run until it is done", cmd_watch},
     {"explain", "why a cell has its outcome, and whose fault it is", cmd_explain},
     {"cancel", "cancel the jobs of a run", cmd_cancel},
     {"report", "the tables of a run: pass@k, fast1@k, outcomes, problems", cmd_report},

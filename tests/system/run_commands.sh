@@ -63,6 +63,10 @@ run "$pkb" merge "$run_dir"
 expect "merge" 0 ""
 run "$pkb" report "$run_dir"
 expect "report" 0 "direct"
+run "$pkb" watch "$run_dir"
+expect "watch what is done" 0 "16 of 16 done"
+run "$pkb" watch --interval=0 "$run_dir"
+expect "watch without a pause" 2 "expected a number from 0.1"
 run "$pkb" explain "$run_dir" "careless/01/1@2"
 expect "explain a wrong candidate" 0 "value_mismatch (counts), attempt 1"
 says "whose fault it is" "the candidate's"
@@ -113,8 +117,13 @@ interrupted() { # name, signal...
 interrupted once INT
 interrupted twice INT INT
 interrupted terminated TERM
+run "$pkb" watch "$tmp/once"
+expect "watch what nobody drives" 1 "running    no"
 start "$pkb" resume --quiet "$tmp/once"
 check "a resumed run hangs at the same candidate" wait_for 60 has_descendants "$pid"
+run timeout --signal=INT 1 "$pkb" watch --interval=0.1 "$tmp/once"
+check "watching goes on while it is driven, until Ctrl-C" grep -q "running    process $pid" "$tmp/stdout"
+check "and leaves it alone" has_descendants "$pid"
 kill -INT "$pid"
 wait "$pid"
 check "and can be interrupted again" test $? -eq 130

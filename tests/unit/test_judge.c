@@ -23,16 +23,16 @@
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)
 {
     (void)s;
-    t[0] = (struct problem_tensor){"a", {.dtype = PKB_F32, .ndim = 1, .shape = {3}}};
-    t[1] = (struct problem_tensor){"b", {.dtype = PKB_U8, .ndim = 0}};
+    t[0] = (struct problem_tensor){.name = "a", .form = {.dtype = PKB_F32, .ndim = 1, .shape = {3}}};
+    t[1] = (struct problem_tensor){.name = "b", .form = {.dtype = PKB_U8, .ndim = 0}};
     return 2;
 }
 
 static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 {
     (void)s;
-    t[0] = (struct problem_tensor){"y", {.dtype = PKB_F32, .ndim = 2, .shape = {ROWS, COLUMNS}}};
-    t[1] = (struct problem_tensor){"z", {.dtype = PKB_F64, .ndim = 1, .shape = {2}}};
+    t[0] = (struct problem_tensor){.name = "y", .form = {.dtype = PKB_F32, .ndim = 2, .shape = {ROWS, COLUMNS}}};
+    t[1] = (struct problem_tensor){.name = "z", .form = {.dtype = PKB_F64, .ndim = 1, .shape = {2}}};
     return 2;
 }
 

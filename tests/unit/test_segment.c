@@ -20,7 +20,7 @@ static int some_tensors(const struct problem_setting *s, struct problem_tensor *
 {
     int n = (int)s->params[1];
     for (int i = 0; i < n && i < PROBLEM_MAX_TENSORS; i++)
-        t[i] = (struct problem_tensor){"t", {.dtype = s->dtype, .ndim = 1, .shape = {(int64_t)s->params[0] + i}}};
+        t[i] = (struct problem_tensor){.name = "t", .form = {.dtype = s->dtype, .ndim = 1, .shape = {(int64_t)s->params[0] + i}}};
     return n;
 }
 
