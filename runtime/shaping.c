@@ -85,6 +85,23 @@ void rt_permute(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const int
         front_fail(rt, "permute", &err);
 }
 
+/* Entries of the dimensions before an axis, and bytes of one entry of the axis. */
+static size_t outer_entries(const pkb_tensor *t, int axis)
+{
+    size_t n = 1;
+    for (int i = 0; i < axis; i++)
+        n *= (size_t)t->shape[i];
+    return n;
+}
+
+static size_t inner_bytes(const pkb_tensor *t, int axis)
+{
+    size_t bytes = dtype_size(t->dtype);
+    for (int i = axis + 1; i < t->ndim; i++)
+        bytes *= (size_t)t->shape[i];
+    return bytes;
+}
+
 /* Adds a part's extent to *filled. */
 static int check_part(const pkb_tensor *dst, const pkb_tensor *part, int axis, int64_t *filled, struct pkb_error *err)
 {
@@ -104,12 +121,11 @@ static int check_part(const pkb_tensor *dst, const pkb_tensor *part, int axis, i
 static int concat(struct rt *rt, pkb_tensor *dst, int n, const pkb_tensor *const *parts, int axis, struct pkb_error *err)
 {
     int64_t filled = 0;
-    struct rt_copy2d_form form = {.rows = 1};
+    struct rt_copy2d_form form;
     if (front_check(dst, "destination", err))
         return -1;
-    if (axis < -dst->ndim || axis >= dst->ndim)
-        return pkb_error_set(err, "axis %d of %s", axis, front_form(dst).text);
-    axis += axis < 0 ? dst->ndim : 0;
+    if (front_axis(dst, &axis, err))
+        return -1;
     for (int i = 0; i < n; i++) {
         if (check_part(dst, parts[i], axis, &filled, err))
             return -1;
@@ -118,11 +134,8 @@ static int concat(struct rt *rt, pkb_tensor *dst, int n, const pkb_tensor *const
         return pkb_error_set(err, "parts fill %" PRId64 " of %" PRId64 " along axis %d", filled, dst->shape[axis], axis);
     if (front_numel(dst) == 0)
         return 0;
-    size_t inner = dtype_size(dst->dtype), at = 0;
-    for (int i = 0; i < axis; i++)
-        form.rows *= (size_t)dst->shape[i];
-    for (int i = axis + 1; i < dst->ndim; i++)
-        inner *= (size_t)dst->shape[i];
+    size_t inner = inner_bytes(dst, axis), at = 0;
+    form.rows = outer_entries(dst, axis);
     form.dst_pitch = inner * (size_t)dst->shape[axis];
     for (int i = 0; i < n; i++) {
         form.width = form.src_pitch = inner * (size_t)parts[i]->shape[axis];
@@ -138,6 +151,61 @@ void rt_concat(struct rt *rt, pkb_tensor *dst, int n, const pkb_tensor *const *p
     struct pkb_error err;
     if (!rt->failed && concat(rt, dst, n, parts, axis, &err))
         front_fail(rt, "concat", &err);
+}
+
+/* `part` has the forms of `whole` but for the axis, where its entries are some of the whole's from `first` on. */
+static int check_range(const pkb_tensor *whole, const pkb_tensor *part, int *axis, int64_t first, struct pkb_error *err)
+{
+    if (front_axis(whole, axis, err))
+        return -1;
+    pkb_tensor form = *whole;
+    form.shape[*axis] = part->ndim == whole->ndim ? part->shape[*axis] : 0;
+    if (!tensor_same_form(&form, part))
+        return pkb_error_set(err, "%s is no part of %s along axis %d", front_form(part).text, front_form(whole).text, *axis);
+    if (first < 0 || first > whole->shape[*axis] || part->shape[*axis] > whole->shape[*axis] - first)
+        return pkb_error_set(err, "%" PRId64 " entries from %" PRId64 " on along axis %d of %s", part->shape[*axis], first, *axis,
+                             front_form(whole).text);
+    if (front_shares(whole, part))
+        return pkb_error_set(err, "destination is the source");
+    return 0;
+}
+
+static int slice(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, int axis, int64_t first, struct pkb_error *err)
+{
+    if (front_check(dst, "destination", err) || front_check(src, "source", err) || check_range(src, dst, &axis, first, err))
+        return -1;
+    if (front_numel(dst) == 0)
+        return 0;
+    size_t inner = inner_bytes(src, axis);
+    struct rt_copy2d_form form = {.rows = outer_entries(src, axis), .src_pitch = inner * (size_t)src->shape[axis]};
+    form.width = form.dst_pitch = inner * (size_t)dst->shape[axis];
+    return rt->be->copy2d(rt->dev, dst->data, (const char *)src->data + (size_t)first * inner, &form, err);
+}
+
+void rt_slice(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, int axis, int64_t first)
+{
+    struct pkb_error err;
+    if (!rt->failed && slice(rt, dst, src, axis, first, &err))
+        front_fail(rt, "slice", &err);
+}
+
+static int paste(struct rt *rt, pkb_tensor *dst, int axis, int64_t first, const pkb_tensor *src, struct pkb_error *err)
+{
+    if (front_check(dst, "destination", err) || front_check(src, "source", err) || check_range(dst, src, &axis, first, err))
+        return -1;
+    if (front_numel(src) == 0)
+        return 0;
+    size_t inner = inner_bytes(dst, axis);
+    struct rt_copy2d_form form = {.rows = outer_entries(dst, axis), .dst_pitch = inner * (size_t)dst->shape[axis]};
+    form.width = form.src_pitch = inner * (size_t)src->shape[axis];
+    return rt->be->copy2d(rt->dev, (char *)dst->data + (size_t)first * inner, src->data, &form, err);
+}
+
+void rt_paste(struct rt *rt, pkb_tensor *dst, int axis, int64_t first, const pkb_tensor *src)
+{
+    struct pkb_error err;
+    if (!rt->failed && paste(rt, dst, axis, first, src, &err))
+        front_fail(rt, "paste", &err);
 }
 
 static int check_diagonal(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err)

@@ -43,6 +43,8 @@ int host_binary_scalar(struct rt_device *dev, enum rt_binary op, pkb_tensor *dst
 int host_where(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *condition, const pkb_tensor *a, const pkb_tensor *b,
                struct pkb_error *err);
 int host_iota(struct rt_device *dev, pkb_tensor *dst, double first, double step, struct pkb_error *err);
+int host_softmax(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
+int host_cumsum(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
 int host_reduce_axis(struct rt_device *dev, enum rt_reduction op, pkb_tensor *dst, const pkb_tensor *a,
                      const struct rt_reduce_form *form, struct pkb_error *err);
 int host_matmul(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, const pkb_tensor *b,

@@ -257,6 +257,21 @@ void kernel_fold(enum arithmetic type, enum rt_reduction op, void *accumulator, 
         fold_i64(op, accumulator, a, n);
 }
 
+void kernel_scan(enum arithmetic type, void *accumulator, void *d, const void *a, size_t n)
+{
+    if (type == ARITHMETIC_F64) {
+        double y = *(double *)accumulator;
+        for (size_t i = 0; i < n; i++)
+            ((double *)d)[i] = y += ((const double *)a)[i];
+        *(double *)accumulator = y;
+    } else {
+        uint64_t y = *(uint64_t *)accumulator;
+        for (size_t i = 0; i < n; i++)
+            ((uint64_t *)d)[i] = y += ((const uint64_t *)a)[i];
+        *(uint64_t *)accumulator = y;
+    }
+}
+
 void kernel_neutral(enum arithmetic type, enum rt_reduction op, void *d, size_t n)
 {
     static const double real[RT_REDUCTION_COUNT] = {[RT_PROD] = 1, [RT_AMIN] = INFINITY, [RT_AMAX] = -INFINITY};

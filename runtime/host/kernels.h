@@ -47,6 +47,9 @@ void kernel_accumulate(enum arithmetic type, enum rt_reduction op, void *d, cons
 /* The same over one run, into one accumulator. */
 void kernel_fold(enum arithmetic type, enum rt_reduction op, void *accumulator, const void *a, size_t n);
 
+/* d[i] = *accumulator + a[0] + ... + a[i], in f64 or i64; the accumulator becomes the last one. d may be a. */
+void kernel_scan(enum arithmetic type, void *accumulator, void *d, const void *a, size_t n);
+
 /* Sets n accumulators to the neutral element. */
 void kernel_neutral(enum arithmetic type, enum rt_reduction op, void *d, size_t n);
 
