@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "util/digest.h"
 #include "util/error.h"
 
 #define TOPOLOGY_SCHEMA 1
@@ -94,6 +95,16 @@ int topology_print(const struct topology *t, FILE *out);
 /* As an object with the members of the file format (new reference; NULL when memory runs out), and back. */
 json_t *topology_encode(const struct topology *t);
 int topology_decode(const json_t *value, struct topology *t, struct pkb_error *err);
+
+/* ---- copies that runs keep (topology/copy.c) ------------------------------------------------------------------------- */
+
+/* SHA-256 of what topology_encode gives, compact and with sorted keys: the same for equal figures, however a file was written. */
+int topology_digest(const struct topology *t, char hex[PKB_DIGEST_HEX], struct pkb_error *err);
+
+/* {"name":..., "digest":..., "content": what topology_encode gives} (new reference), and back: a content that does not fit its digest
+ * is an error. */
+json_t *topology_copy_encode(const struct topology *t, struct pkb_error *err);
+int topology_copy_decode(const json_t *value, struct topology *t, struct pkb_error *err);
 
 /* Words of the enumerations. */
 extern const char *const topology_figures_words[];

@@ -285,6 +285,53 @@ static void shipped_files_are_valid_and_survive_printing(void **state)
     topology_names_clear(&list);
 }
 
+/* ---- copies ---------------------------------------------------------------------------------------------------------- */
+
+static void copies_hold_what_they_say(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path[3]; /* of the member that is changed */
+        const char *value;   /* JSON; NULL: removed */
+        const char *want;
+    } rows[] = {
+        {{"name"}, "\"other\"", "name: 'other', but the content is named 'h100-sxm-8'"},
+        {{"name"}, NULL, "name: missing"},
+        {{"name"}, "7", "name: expected"},
+        {{"digest"}, "\"0000\"", "digest: the content was changed"},
+        {{"digest"}, NULL, "digest: missing"},
+        {{"content"}, NULL, "content: missing"},
+        {{"content"}, "\"text\"", "content: expected"},
+        {{"content", "schema"}, "2", "content: schema"},
+        {{"content", "colour"}, "1", "content: line 1: unknown key 'colour'"},
+        {{"content", "device", "memory_gb"}, "81.0", "digest: the content was changed"},
+        {{"content", "gpus_per_node"}, "0", "content: gpus_per_node"},
+    };
+    struct topology t, again;
+    struct pkb_error err;
+    assert_int_equal(topology_find("h100-sxm-8", NULL, &t, &err), 0);
+    json_t *copy = topology_copy_encode(&t, &err);
+    assert_non_null(copy);
+    if (topology_copy_decode(copy, &again, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_memory_equal(&again, &t, sizeof(t));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *changed = json_deep_copy(copy), *at = changed;
+        size_t last = 0;
+        for (; last < 2 && rows[i].path[last + 1]; last++)
+            at = json_object_get(at, rows[i].path[last]);
+        if (rows[i].value)
+            json_object_set_new(at, rows[i].path[last], json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
+        else
+            json_object_del(at, rows[i].path[last]);
+        assert_int_equal(topology_copy_decode(changed, &again, &err), -1);
+        if (!strstr(err.text, rows[i].want))
+            fail_msg("'%s' does not say '%s'", err.text, rows[i].want);
+        json_decref(changed);
+    }
+    json_decref(copy);
+}
+
 static void this_machine_is_measured_once(void **state)
 {
     (void)state;
@@ -356,6 +403,7 @@ int main(void)
         cmocka_unit_test(keys_and_values_are_checked),   cmocka_unit_test(figures_must_fit_together),
         cmocka_unit_test(hostile_files_are_cheap),       cmocka_unit_test(shipped_files_are_valid_and_survive_printing),
         cmocka_unit_test(this_machine_is_measured_once), cmocka_unit_test(a_folder_adds_topologies),
+        cmocka_unit_test(copies_hold_what_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
