@@ -101,6 +101,30 @@ void kit_fill_integers(const struct problem_setting *s, struct problem_inputs *s
     rng_fill_integers(&r, t->dtype, t->data, kit_numel(t), low, high + 1);
 }
 
+struct scaled {
+    struct rng rng;
+    double scale;
+};
+
+static double scaled_normal(const void *arg, size_t i)
+{
+    const struct scaled *scaled = arg;
+    return scaled->scale * rng_normal(&scaled->rng, i);
+}
+
+void kit_fill_scaled_normal(const struct problem_setting *s, struct problem_inputs *set, int tensor, double scale)
+{
+    struct scaled scaled = {problem_rng(s, set, (uint32_t)tensor), scale};
+    kit_fill_with(&set->in[tensor], scaled_normal, &scaled);
+}
+
+void kit_fill_uniform(const struct problem_setting *s, struct problem_inputs *set, int tensor, double low, double high)
+{
+    struct rng r = problem_rng(s, set, (uint32_t)tensor);
+    pkb_tensor *t = &set->in[tensor];
+    rng_fill_uniform(&r, t->dtype, t->data, kit_numel(t), low, high);
+}
+
 void kit_fill_with(pkb_tensor *t, kit_value_fn *value, const void *arg)
 {
     double block[BLOCK];
@@ -131,6 +155,33 @@ void kit_fill_rows(pkb_tensor *t, int64_t first, int64_t count, double value)
 void kit_fill_constant(pkb_tensor *t, double value)
 {
     kit_fill_with(t, same_value, &value);
+}
+
+struct problem_setting kit_as_rank(const struct problem_setting *s, int rank)
+{
+    struct problem_setting other = *s;
+    other.rank = rank;
+    return other;
+}
+
+const struct rt_group *kit_stride_group(const struct problem_call *c, int first, int stride, int size)
+{
+    int ranks[PROBLEM_MAX_WORLD];
+    for (int i = 0; i < size && i < PROBLEM_MAX_WORLD; i++)
+        ranks[i] = first + i * stride;
+    return rt_group(c->rt, size, ranks);
+}
+
+pkb_tensor *kit_pass_right(struct rt *rt, const struct rt_group *g, const pkb_tensor *t)
+{
+    if (rt_status(rt, NULL) < 0)
+        return NULL;
+    pkb_tensor *received = rt_new_like(rt, t->dtype, t);
+    rt_p2p_begin(rt);
+    rt_send(rt, g, t, kit_peer(g->rank, 1, g->size));
+    rt_recv(rt, g, received, kit_peer(g->rank, -1, g->size));
+    rt_p2p_end(rt);
+    return received;
 }
 
 void kit_check_exact(const struct problem_setting *s, int output, struct problem_check *check)

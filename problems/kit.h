@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of problems are built from: descriptions of tensors, fillers of inputs, checks, sizes. Only files under
- * problems/ include it.
+/* What the files of problems are built from: descriptions of tensors, fillers of inputs, steps of references, checks,
+ * sizes. Only files under problems/ include it.
  */
 #ifndef PKB_PROBLEMS_KIT_H
 #define PKB_PROBLEMS_KIT_H
@@ -53,6 +53,10 @@ size_t kit_numel(const pkb_tensor *t);
 void kit_fill_normal(const struct problem_setting *s, struct problem_inputs *set, int tensor);
 void kit_fill_integers(const struct problem_setting *s, struct problem_inputs *set, int tensor, int64_t low, int64_t high);
 
+/* The same: N(0, scale^2); uniform in [low, high). Both rounded once. */
+void kit_fill_scaled_normal(const struct problem_setting *s, struct problem_inputs *set, int tensor, double scale);
+void kit_fill_uniform(const struct problem_setting *s, struct problem_inputs *set, int tensor, double low, double high);
+
 /* Element i becomes value(arg, i), rounded once to the tensor's dtype. */
 typedef double kit_value_fn(const void *arg, size_t i);
 void kit_fill_with(pkb_tensor *t, kit_value_fn *value, const void *arg);
@@ -60,6 +64,17 @@ void kit_fill_with(pkb_tensor *t, kit_value_fn *value, const void *arg);
 /* All elements of `count` entries of the leading dimension from `first` on. */
 void kit_fill_rows(pkb_tensor *t, int64_t first, int64_t count, double value);
 void kit_fill_constant(pkb_tensor *t, double value);
+
+/* The setting as another rank has it: a filler takes it to make what that rank has too, or to share data between ranks. */
+struct problem_setting kit_as_rank(const struct problem_setting *s, int rank);
+
+/* ---- steps of references ------------------------------------------------------------------------------------------- */
+
+/* The group of ranks first, first + stride, first + 2 stride, ..., the own one among them. */
+const struct rt_group *kit_stride_group(const struct problem_call *c, int first, int stride, int size);
+
+/* One step around the ring of a group: t goes to the next member; what the previous one sent is returned, a temporary. */
+pkb_tensor *kit_pass_right(struct rt *rt, const struct rt_group *g, const pkb_tensor *t);
 
 /* ---- checks -------------------------------------------------------------------------------------------------------- */
 

@@ -189,17 +189,6 @@ static void exchange_both(const struct problem_call *c, const pkb_tensor **from_
     *from_right = new_right;
 }
 
-static pkb_tensor *exchange_right(const struct problem_call *c, const pkb_tensor *texts)
-{
-    const struct rt_group *g = c->world;
-    pkb_tensor *received = rt_new_like(c->rt, c->in[TEXTS].dtype, texts);
-    rt_p2p_begin(c->rt);
-    rt_send(c->rt, g, texts, kit_peer(g->rank, 1, g->size));
-    rt_recv(c->rt, g, received, kit_peer(g->rank, -1, g->size));
-    rt_p2p_end(c->rt);
-    return received;
-}
-
 static void reference(const struct problem_call *c)
 {
     int world = c->world->size;
@@ -211,7 +200,7 @@ static void reference(const struct problem_call *c)
         add_negatives(c, loss, logits(c, from_left));
     }
     if (world % 2 == 0)
-        add_negatives(c, loss, logits(c, exchange_right(c, from_left)));
+        add_negatives(c, loss, logits(c, kit_pass_right(c->rt, c->world, from_left)));
     rt_binary_scalar(c->rt, RT_DIV, loss, loss, (double)c->in[IMAGES].shape[0]);
     rt_copy(c->rt, &c->out[0], loss);
 }
