@@ -20,6 +20,7 @@
     X(13)                                                                                                                        \
     X(16)                                                                                                                        \
     X(18)                                                                                                                        \
+    X(23)                                                                                                                        \
     X(58)
 
 #define DECLARE(n) extern const struct problem problem_##n;

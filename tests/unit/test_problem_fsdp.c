@@ -14,6 +14,9 @@ static const struct setting_row setting_rows[] = {
     {9, PKB_BF16, 0, 300, NULL, 0, NULL},
     {9, PKB_BF16, 0, 2, "B", 0, "B = 0 is less than 1"},
     {9, PKB_BF16, 0, 2, "H", 0, "output d_gamma has no elements"},
+    {23, PKB_F16, 0, 64, NULL, 0, NULL},
+    {23, PKB_BF16, 0, 2, "N", 0, "N = 0 is less than 1"},
+    {23, PKB_BF16, 0, 1024, "M", 1e12, "must be less than 2^53"},
 };
 
 static void settings_are_checked(void **state)
@@ -26,6 +29,8 @@ static void settings_are_checked(void **state)
 static const struct cost_row cost_rows[] = {
     {9, 0, 2, 10440, 14112, 288},
     {9, 0, 4, 10476, 14112, 432},
+    {23, 0, 2, 10, 28, 2},
+    {23, 3, 4, 10, 28, 6},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
