@@ -94,11 +94,12 @@ struct problem_check {
     double row_max, row_rms;
 };
 
-/* What an own check sees, on the host. */
+/* What an own check sees, on the host. Of outputs whose rows are counted it sees the rows that the reference counts (the leading
+ * dimension says how many). The values under judgement may be anything: an index among them is looked at before it is used. */
 struct problem_evidence {
     const struct problem_setting *setting;
     const pkb_tensor *expected; /* outputs of the reference */
-    const pkb_tensor *actual;   /* outputs under judgement */
+    const pkb_tensor *actual;   /* outputs under judgement, of the same forms */
     const pkb_tensor *evidence; /* in the order of evidence() */
 };
 struct problem_difference;
@@ -140,11 +141,11 @@ struct problem {
     void (*bound)(const struct problem_call *c, pkb_tensor *const *tol);
 
     /* Describes further tensors that an own check needs (the exact values behind a rounded ranking, say); return how many. bound()
-     * writes them, as tol[number of outputs], tol[number of outputs + 1], ... Of outputs and these together there may be
-     * PROBLEM_MAX_TENSORS. NULL: none. */
+     * writes them, as tol[number of outputs], tol[number of outputs + 1], ..., which are NULL where the tolerance profile has no own
+     * check. Of outputs and these together there may be PROBLEM_MAX_TENSORS. NULL: none. */
     int (*evidence)(const struct problem_setting *s, struct problem_tensor *t);
 
-    /* Compares an output with CHECK_OWN and fills *d. NULL when no output needs it. */
+    /* Compares an output with CHECK_OWN and fills *d, which comes as zeros with first -1. NULL when no output needs it. */
     void (*verify)(const struct problem_evidence *e, int output, struct problem_difference *d);
 
     /* The comparison of an output under the hardened tolerance profile. Its kind does not depend on the rank. */
@@ -187,7 +188,7 @@ int64_t problem_call_int(const struct problem_call *c, const char *name);
 struct rng problem_rng(const struct problem_setting *s, const struct problem_inputs *set, uint32_t tensor);
 struct rng problem_rng_shared(const struct problem_setting *s, const struct problem_inputs *set, uint32_t tensor);
 
-/* The comparison that applies under the setting's tolerance profile. */
+/* The comparison that applies under the setting's tolerance profile; exact for an output that counts rows. */
 void problem_check_for(const struct problem_setting *s, int output, struct problem_check *check);
 
 /* ---- comparison (problems/compare.c), on the host ------------------------------------------------------------------ */
@@ -210,5 +211,35 @@ void problem_compare(const struct problem_check *check, enum problem_profile tol
 
 /* "3 of 1728 elements differ, first at [0, 5]: expected 1.5, got 0 (max abs 2, max rel 1)" */
 void problem_difference_describe(const struct problem_difference *d, int ndim, char *text, size_t size);
+
+/* ---- outputs (problems/outputs.c), on the host ---------------------------------------------------------------------- */
+
+/* That the marks of inputs and outputs refer to what they can: 0 or -1 with the reason. Part of problem_setting_check. */
+int problem_check_marks(const struct problem_tensor *in, int n_in, const struct problem_tensor *out, int n_out,
+                        struct pkb_error *err);
+
+/* Whether output k says how many rows of another count. */
+bool problem_counts_rows(const struct problem_tensor *out, int n_out, int k);
+
+/* Entries of the leading dimension of output k that count, from the outputs' values; 1 for a scalar. -1 with the error set when the
+ * values say nonsense. */
+int problem_rows(const struct problem_tensor *out, const pkb_tensor *values, int k, int64_t *rows, struct pkb_error *err);
+
+/* Evidence tensors that the setting needs (none unless an output has CHECK_OWN): describes them and returns how many. */
+int problem_evidence_of(const struct problem_setting *s, struct problem_tensor *t);
+
+/* All outputs of one call on one rank, the reference's and those under judgement, in the forms of `out`. */
+struct problem_results {
+    const struct problem_setting *setting;
+    int n_out;
+    const struct problem_tensor *out;
+    const pkb_tensor *expected, *actual;
+    const float *const *tol;    /* per output: of CHECK_BOUND, else NULL */
+    const pkb_tensor *evidence; /* as problem_evidence_of describes them */
+};
+
+/* Compares output k as the setting says, as far as its rows count. -1 with the error set when the reference's outputs make no
+ * sense. */
+int problem_judge(const struct problem_results *r, int k, struct problem_difference *d, struct pkb_error *err);
 
 #endif

@@ -103,21 +103,20 @@ static int check_numbers(const struct problem_setting *s, struct pkb_error *err)
 /* Every rank must have something to compute: a cell without elements would be correct whatever the candidate does. */
 static int check_tensors(const struct problem_setting *s, struct pkb_error *err)
 {
-    struct problem_tensor t[PROBLEM_MAX_TENSORS];
+    struct problem_tensor in[PROBLEM_MAX_TENSORS], out[PROBLEM_MAX_TENSORS];
     size_t bytes;
-    int n = s->problem->inputs(s, t);
-    for (int i = 0; i < n; i++) {
-        if (tensor_bytes(&t[i].form, &bytes, err) < 0)
-            return pkb_error_prefix(err, "input %s", t[i].name);
+    int n_in = s->problem->inputs(s, in), n_out = s->problem->outputs(s, out);
+    for (int i = 0; i < n_in; i++) {
+        if (tensor_bytes(&in[i].form, &bytes, err) < 0)
+            return pkb_error_prefix(err, "input %s", in[i].name);
     }
-    n = s->problem->outputs(s, t);
-    for (int i = 0; i < n; i++) {
-        if (tensor_bytes(&t[i].form, &bytes, err) < 0)
-            return pkb_error_prefix(err, "output %s", t[i].name);
+    for (int i = 0; i < n_out; i++) {
+        if (tensor_bytes(&out[i].form, &bytes, err) < 0)
+            return pkb_error_prefix(err, "output %s", out[i].name);
         if (bytes == 0)
-            return pkb_error_set(err, "output %s has no elements", t[i].name);
+            return pkb_error_set(err, "output %s has no elements", out[i].name);
     }
-    return 0;
+    return problem_check_marks(in, n_in, out, n_out, err);
 }
 
 int problem_setting_check(const struct problem_setting *s, struct pkb_error *err)
@@ -175,7 +174,10 @@ struct rng problem_rng_shared(const struct problem_setting *s, const struct prob
 
 void problem_check_for(const struct problem_setting *s, int output, struct problem_check *check)
 {
-    if (s->tolerance == PROFILE_PKB)
+    struct problem_tensor out[PROBLEM_MAX_TENSORS];
+    if (problem_counts_rows(out, s->problem->outputs(s, out), output))
+        *check = (struct problem_check){.kind = CHECK_EXACT};
+    else if (s->tolerance == PROFILE_PKB)
         *check = (struct problem_check){.kind = CHECK_CLOSE, .atol = s->atol, .rtol = s->rtol};
     else
         s->problem->check(s, output, check);

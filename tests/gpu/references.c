@@ -16,7 +16,7 @@ static void compare(const struct evaluation *host, const struct evaluation *cuda
         for (int k = 0; k < rank->n_out; k++) {
             struct problem_difference d;
             char text[256];
-            evaluation_compare(host, r, k, cuda->ranks[r].out[k].data, &d);
+            evaluation_compare(host, r, cuda->ranks[r].out, k, &d);
             problem_difference_describe(&d, rank->out[k].ndim, text, sizeof(text));
             gpu_check(d.ok, "%s %s, %s, rank %d of %d, output %d: %s", rank->setting.problem->name,
                       dtype_name(rank->setting.dtype), comm, r, host->world, k, text);

@@ -41,22 +41,30 @@ static bool needs_bound(const struct problem_setting *s, int output)
     return check.kind == CHECK_BOUND;
 }
 
+static pkb_tensor place(const struct problem_tensor *t, struct layout *l)
+{
+    pkb_tensor tensor = t->form;
+    tensor.data = reserve(l, evaluation_bytes(&t->form));
+    return tensor;
+}
+
 static void lay_out_rank(struct evaluation_rank *r, struct layout *l)
 {
-    struct problem_tensor t[PROBLEM_MAX_TENSORS];
+    struct problem_tensor evidence[PROBLEM_MAX_TENSORS];
     const struct problem *p = r->setting.problem;
-    r->n_in = p->inputs(&r->setting, t);
-    for (int i = 0; i < r->n_in; i++) {
-        r->set.in[i] = t[i].form;
-        r->set.in[i].data = reserve(l, evaluation_bytes(&t[i].form));
-    }
-    r->n_out = p->outputs(&r->setting, t);
+    r->n_in = p->inputs(&r->setting, r->inputs);
+    for (int i = 0; i < r->n_in; i++)
+        r->set.in[i] = place(&r->inputs[i], l);
+    r->n_out = p->outputs(&r->setting, r->outputs);
     for (int k = 0; k < r->n_out; k++) {
-        r->out[k] = t[k].form;
-        r->out[k].data = reserve(l, evaluation_bytes(&t[k].form));
-        t[k].form.dtype = PKB_F32;
-        r->tol[k] = needs_bound(&r->setting, k) ? reserve(l, evaluation_bytes(&t[k].form)) : NULL;
+        struct problem_tensor tol = r->outputs[k];
+        r->out[k] = place(&r->outputs[k], l);
+        tol.form.dtype = PKB_F32;
+        r->tol[k] = needs_bound(&r->setting, k) ? place(&tol, l).data : NULL;
     }
+    r->n_evidence = problem_evidence_of(&r->setting, evidence);
+    for (int j = 0; j < r->n_evidence; j++)
+        r->evidence[j] = place(&evidence[j], l);
 }
 
 static void lay_out(struct evaluation *e, struct layout *l)
@@ -138,27 +146,40 @@ void evaluation_init(struct evaluation *e, uint32_t trial)
 /* Device copies of a rank's tensors. */
 struct device {
     pkb_tensor in[PROBLEM_MAX_TENSORS], out[PROBLEM_MAX_TENSORS];
-    pkb_tensor *tol[PROBLEM_MAX_TENSORS];
+    pkb_tensor *tol[PROBLEM_MAX_TENSORS]; /* bounds, then evidence */
     bool any_bound;
 };
 
-static int keep_tensors(struct rt *rt, const struct evaluation_rank *r, struct device *d, struct pkb_error *err)
+static int keep_inputs(struct rt *rt, const struct evaluation_rank *r, struct device *d, struct pkb_error *err)
 {
     for (int i = 0; i < r->n_in; i++) {
-        d->in[i] = r->set.in[i];
+        d->in[i] = r->inputs[i].form;
         if (rt_keep(rt, &d->in[i], err) < 0)
             return -1;
         rt_upload(rt, &d->in[i], r->set.in[i].data);
     }
+    return 0;
+}
+
+/* An output that is updated in place starts as its input, others as poison. */
+static int keep_outputs(struct rt *rt, const struct evaluation_rank *r, struct device *d, struct pkb_error *err)
+{
     for (int k = 0; k < r->n_out; k++) {
-        d->out[k] = r->out[k];
+        int in_place = r->outputs[k].in_place;
+        d->out[k] = r->outputs[k].form;
         if (rt_keep(rt, &d->out[k], err) < 0)
             return -1;
-        rt_fill_bytes(rt, &d->out[k], 0xff);
+        if (in_place)
+            rt_copy(rt, &d->out[k], &d->in[in_place - 1]);
+        else
+            rt_fill_bytes(rt, &d->out[k], 0xff);
         d->tol[k] = r->tol[k] ? rt_new_like(rt, PKB_F32, &d->out[k]) : NULL;
         d->any_bound = d->any_bound || r->tol[k];
     }
-    return 0;
+    for (int j = 0; j < r->n_evidence; j++)
+        d->tol[r->n_out + j] = rt_new_like(rt, r->evidence[j].dtype, &r->evidence[j]);
+    d->any_bound = d->any_bound || r->n_evidence > 0;
+    return rt_sync(rt, err);
 }
 
 static void call_reference(struct rt *rt, const struct evaluation_rank *r, struct device *d)
@@ -177,13 +198,20 @@ static void call_reference(struct rt *rt, const struct evaluation_rank *r, struc
         p->bound(&call, d->tol);
 }
 
-static void download(struct rt *rt, const struct evaluation_rank *r, const struct device *d)
+static int download(struct rt *rt, const struct evaluation_rank *r, const struct device *d, struct pkb_error *err)
 {
+    int64_t rows;
     for (int k = 0; k < r->n_out; k++) {
         rt_download(rt, r->out[k].data, &d->out[k]);
         if (d->tol[k])
-            rt_download(rt, r->tol[k], d->tol[k]);
+            rt_download(rt, (void *)(uintptr_t)r->tol[k], d->tol[k]);
     }
+    for (int j = 0; j < r->n_evidence; j++)
+        rt_download(rt, r->evidence[j].data, d->tol[r->n_out + j]);
+    int rc = rt_sync(rt, err);
+    for (int k = 0; k < r->n_out && rc == 0; k++)
+        rc = problem_rows(r->outputs, r->out, k, &rows, err);
+    return rc;
 }
 
 static int inputs_unchanged(struct rt *rt, const struct evaluation_rank *r, const struct device *d, struct pkb_error *err)
@@ -207,11 +235,12 @@ static int inputs_unchanged(struct rt *rt, const struct evaluation_rank *r, cons
 static int evaluate(struct rt *rt, const struct evaluation_rank *r, struct pkb_error *err)
 {
     struct device d = {.any_bound = false};
-    int rc = keep_tensors(rt, r, &d, err);
+    int rc = keep_inputs(rt, r, &d, err);
+    if (rc == 0)
+        rc = keep_outputs(rt, r, &d, err);
     if (rc == 0) {
         call_reference(rt, r, &d);
-        download(rt, r, &d);
-        rc = rt_sync(rt, err);
+        rc = download(rt, r, &d, err);
     }
     if (rc == 0)
         rc = inputs_unchanged(rt, r, &d, err);
@@ -248,12 +277,17 @@ int evaluation_run(struct evaluation *const *list, int n, struct pkb_error *err)
     return world_run(list[0]->world, TIME_LIMIT, run_rank, &work, err);
 }
 
-void evaluation_compare(const struct evaluation *e, int r, int k, const void *actual, struct problem_difference *d)
+void evaluation_compare(const struct evaluation *e, int r, const pkb_tensor *actual, int k, struct problem_difference *d)
 {
     const struct evaluation_rank *rank = &e->ranks[r];
-    pkb_tensor other = rank->out[k];
-    struct problem_check check;
-    memcpy(&other.data, &actual, sizeof(actual));
-    problem_check_for(&rank->setting, k, &check);
-    problem_compare(&check, rank->setting.tolerance, &rank->out[k], &other, rank->tol[k], d);
+    const struct problem_results results = {
+        .setting = &rank->setting,
+        .n_out = rank->n_out,
+        .out = rank->outputs,
+        .expected = rank->out,
+        .actual = actual,
+        .tol = rank->tol,
+        .evidence = rank->evidence,
+    };
+    (void)problem_judge(&results, k, d, NULL); /* what evaluation_run has returned makes sense */
 }

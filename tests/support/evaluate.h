@@ -11,9 +11,11 @@
 struct evaluation_rank {
     struct problem_setting setting;
     struct problem_inputs set;
-    int n_in, n_out;
+    int n_in, n_out, n_evidence;
+    struct problem_tensor inputs[PROBLEM_MAX_TENSORS], outputs[PROBLEM_MAX_TENSORS]; /* as the problem describes them */
     pkb_tensor out[PROBLEM_MAX_TENSORS];
-    float *tol[PROBLEM_MAX_TENSORS]; /* of outputs with CHECK_BOUND, else NULL */
+    const float *tol[PROBLEM_MAX_TENSORS]; /* of outputs with CHECK_BOUND, else NULL */
+    pkb_tensor evidence[PROBLEM_MAX_TENSORS];
 };
 
 struct evaluation {
@@ -32,11 +34,11 @@ void evaluation_destroy(struct evaluation *e);
 void evaluation_init(struct evaluation *e, uint32_t trial);
 
 /* Runs n evaluations of the same world, one after the other in the same W processes. 0, or -1 with the rank's error (a reference
- * that fails or changes its inputs, a rank that ends early or exceeds the time limit). */
+ * that fails, changes its inputs or counts more rows than there is room for, a rank that ends early or exceeds the time limit). */
 int evaluation_run(struct evaluation *const *list, int n, struct pkb_error *err);
 
-/* Compares `actual` (form of the output) with rank r's output k under the rank's tolerance profile. */
-void evaluation_compare(const struct evaluation *e, int r, int k, const void *actual, struct problem_difference *d);
+/* Compares output k of rank r with that of `actual`, all outputs in the rank's forms, under the rank's tolerance profile. */
+void evaluation_compare(const struct evaluation *e, int r, const pkb_tensor *actual, int k, struct problem_difference *d);
 
 size_t evaluation_bytes(const pkb_tensor *t);
 

@@ -65,14 +65,19 @@ static struct evaluation *add(struct batch *b, const struct problem_setting *s)
     return e;
 }
 
+static size_t numel(const pkb_tensor *t)
+{
+    int64_t n;
+    assert_int_equal(tensor_numel(t, &n, NULL), 0);
+    return (size_t)n;
+}
+
 /* Gives an input the values of another (converted where the dtypes differ). */
 static void set_input(struct evaluation_rank *to, int i, const struct evaluation_rank *from)
 {
     pkb_tensor *dst = &to->set.in[i];
     const pkb_tensor *src = &from->set.in[i];
-    int64_t n;
-    assert_int_equal(tensor_numel(dst, &n, NULL), 0);
-    dtype_convert(dst->dtype, dst->data, src->dtype, src->data, (size_t)n);
+    dtype_convert(dst->dtype, dst->data, src->dtype, src->data, numel(dst));
 }
 
 static bool same_shape(const pkb_tensor *a, const pkb_tensor *b)
@@ -154,28 +159,54 @@ static struct batch *run_batch(const struct setup *setup)
 
 /* ---- results that must pass ---------------------------------------------------------------------------------------- */
 
-/* Every output of every rank of `actual` passes the check against `expected`. */
+/* All outputs of a rank, in the forms of the expected ones. */
+struct answer {
+    int n;
+    pkb_tensor out[PROBLEM_MAX_TENSORS];
+};
+
+static void answer_init(struct answer *a, const struct evaluation_rank *expected)
+{
+    a->n = expected->n_out;
+    for (int k = 0; k < a->n; k++) {
+        a->out[k] = expected->out[k];
+        a->out[k].data = calloc(1, evaluation_bytes(&a->out[k]) + 1);
+        assert_non_null(a->out[k].data);
+    }
+}
+
+static void answer_free(struct answer *a)
+{
+    for (int k = 0; k < a->n; k++)
+        free(a->out[k].data);
+}
+
+/* Every output of rank r in `actual` passes the check against `expected`. */
+static void rank_passes(const struct subject *s, const char *what, const struct evaluation *expected,
+                        const struct evaluation *actual, int r)
+{
+    struct answer a;
+    answer_init(&a, &expected->ranks[r]);
+    for (int k = 0; k < a.n; k++) {
+        const pkb_tensor *from = &actual->ranks[r].out[k];
+        dtype_convert(a.out[k].dtype, a.out[k].data, from->dtype, from->data, numel(from));
+    }
+    for (int k = 0; k < a.n; k++) {
+        struct problem_difference d;
+        char text[256];
+        evaluation_compare(expected, r, a.out, k, &d);
+        problem_difference_describe(&d, a.out[k].ndim, text, sizeof(text));
+        if (!d.ok)
+            fail_msg("%s, %s, rank %d of %d, output %d: %s", s->problem->name, what, r, expected->world, k, text);
+    }
+    answer_free(&a);
+}
+
 static void all_pass(const struct subject *s, const char *what, const struct evaluation *expected,
                      const struct evaluation *actual)
 {
-    for (int r = 0; r < expected->world; r++) {
-        for (int k = 0; k < expected->ranks[r].n_out; k++) {
-            const pkb_tensor *from = &actual->ranks[r].out[k];
-            int dtype = expected->ranks[r].out[k].dtype;
-            struct problem_difference d;
-            char text[256];
-            int64_t n;
-            assert_int_equal(tensor_numel(from, &n, NULL), 0);
-            void *converted = calloc((size_t)n + 1, dtype_size(dtype));
-            assert_non_null(converted);
-            dtype_convert(dtype, converted, from->dtype, from->data, (size_t)n);
-            evaluation_compare(expected, r, k, converted, &d);
-            problem_difference_describe(&d, from->ndim, text, sizeof(text));
-            free(converted);
-            if (!d.ok)
-                fail_msg("%s, %s, rank %d of %d, output %d: %s", s->problem->name, what, r, expected->world, k, text);
-        }
-    }
+    for (int r = 0; r < expected->world; r++)
+        rank_passes(s, what, expected, actual, r);
 }
 
 static void right_results_pass(void **state)
@@ -197,13 +228,6 @@ static void right_results_pass(void **state)
 
 /* Makes a wrong result for output k of rank r, in the form of the expected one. false: cannot be made. */
 typedef bool mutant_fn(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result);
-
-static size_t numel(const pkb_tensor *t)
-{
-    int64_t n;
-    assert_int_equal(tensor_numel(t, &n, NULL), 0);
-    return (size_t)n;
-}
 
 static bool zeros(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
 {
@@ -326,20 +350,26 @@ struct verdict {
     bool differs; /* some bit on some rank */
 };
 
-static void judge_output(const struct subject *s, const struct mutant *m, int trial, int r, int k, struct verdict *v)
+/* The rank's outputs with those wrong that can be made. */
+static void judge_rank(const struct subject *s, const struct mutant *m, int trial, int r, struct verdict *v)
 {
     const struct evaluation *e = s->expected[trial];
-    const pkb_tensor *form = &e->ranks[r].out[k];
-    struct problem_difference d;
-    void *result = calloc(1, evaluation_bytes(form) + 1);
-    assert_non_null(result);
-    if (m->make(s, trial, r, k, form, result)) {
-        evaluation_compare(e, r, k, result, &d);
-        v->made = true;
-        v->noticed = v->noticed || !d.ok;
-        v->differs = v->differs || memcmp(result, form->data, evaluation_bytes(form)) != 0;
+    struct answer a;
+    answer_init(&a, &e->ranks[r]);
+    for (int k = 0; k < a.n; k++) {
+        size_t bytes = evaluation_bytes(&a.out[k]);
+        bool made = m->make(s, trial, r, k, &e->ranks[r].out[k], a.out[k].data);
+        if (!made)
+            memcpy(a.out[k].data, e->ranks[r].out[k].data, bytes);
+        v->made = v->made || made;
+        v->differs = v->differs || memcmp(a.out[k].data, e->ranks[r].out[k].data, bytes) != 0;
     }
-    free(result);
+    for (int k = 0; k < a.n; k++) {
+        struct problem_difference d;
+        evaluation_compare(e, r, a.out, k, &d);
+        v->noticed = v->noticed || !d.ok;
+    }
+    answer_free(&a);
 }
 
 static void judge_mutant(const struct subject *s, const struct mutant *m, int trial)
@@ -348,10 +378,8 @@ static void judge_mutant(const struct subject *s, const struct mutant *m, int tr
     struct verdict v = {false, false, false};
     if (e->world < m->least_world)
         return;
-    for (int r = 0; r < e->world; r++) {
-        for (int k = 0; k < e->ranks[r].n_out; k++)
-            judge_output(s, m, trial, r, k, &v);
-    }
+    for (int r = 0; r < e->world; r++)
+        judge_rank(s, m, trial, r, &v);
     if (m->needs_variants && !s->own[trial][0])
         assert_false(v.made);
     else if (!v.noticed && (v.differs || !m->may_be_right))
