@@ -108,8 +108,6 @@ struct rt_backend {
     int (*cumsum)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
     int (*take)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
                 const struct rt_take_form *form, struct pkb_error *err);
-    int (*take_rows)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index,
-                     struct pkb_error *err);
     int (*take_along)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
                       struct pkb_error *err);
     int (*put_rows)(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,

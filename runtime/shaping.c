@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of products, rearrangements and look-ups. */
+/* Checks of products and rearrangements. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -225,67 +225,4 @@ void rt_diagonal(struct rt *rt, pkb_tensor *dst, const pkb_tensor *a)
         return;
     if (check_diagonal(dst, a, &err) || rt->be->diagonal(rt->dev, dst, a, &err))
         front_fail(rt, "diagonal", &err);
-}
-
-/* ---- look-ups ------------------------------------------------------------------------------------------------------ */
-
-static int check_take(const pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index, struct pkb_error *err)
-{
-    if (front_check(dst, "destination", err) || front_check(table, "table", err) || front_check(index, "index", err))
-        return -1;
-    if (index->dtype != PKB_I32 && index->dtype != PKB_I64)
-        return pkb_error_set(err, "index is %s, i32 or i64 is needed", front_form(index).text);
-    if (table->ndim < 1 || index->ndim + table->ndim - 1 > PKB_MAX_DIMS)
-        return pkb_error_set(err, "table %s, index %s", front_form(table).text, front_form(index).text);
-    pkb_tensor form = {.dtype = table->dtype, .ndim = index->ndim + table->ndim - 1};
-    for (int i = 0; i < form.ndim; i++)
-        form.shape[i] = i < index->ndim ? index->shape[i] : table->shape[i - index->ndim + 1];
-    if (!tensor_same_form(dst, &form))
-        return pkb_error_set(err, "destination is %s, the result %s", front_form(dst).text, front_form(&form).text);
-    return 0;
-}
-
-void rt_take_rows(struct rt *rt, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index)
-{
-    struct pkb_error err;
-    if (rt->failed)
-        return;
-    if (check_take(dst, table, index, &err) || rt->be->take_rows(rt->dev, dst, table, index, &err))
-        front_fail(rt, "take_rows", &err);
-}
-
-static int check_argsort(const pkb_tensor *order, const pkb_tensor *keys, struct pkb_error *err)
-{
-    if (front_check(order, "order", err) || front_check(keys, "keys", err))
-        return -1;
-    if (keys->ndim != 1 || order->ndim != 1 || order->dtype != PKB_I64 || order->shape[0] != keys->shape[0])
-        return pkb_error_set(err, "order is %s, keys %s", front_form(order).text, front_form(keys).text);
-    return 0;
-}
-
-void rt_argsort(struct rt *rt, pkb_tensor *order, const pkb_tensor *keys)
-{
-    struct pkb_error err;
-    if (rt->failed)
-        return;
-    if (check_argsort(order, keys, &err) || rt->be->argsort(rt->dev, order, keys, &err))
-        front_fail(rt, "argsort", &err);
-}
-
-static int check_bincount(const pkb_tensor *counts, const pkb_tensor *values, struct pkb_error *err)
-{
-    if (front_check(counts, "counts", err) || front_check(values, "values", err))
-        return -1;
-    if (counts->ndim != 1 || counts->dtype != PKB_I64 || values->ndim != 1 || dtype_is_float(values->dtype))
-        return pkb_error_set(err, "counts is %s, values %s", front_form(counts).text, front_form(values).text);
-    return 0;
-}
-
-void rt_bincount(struct rt *rt, pkb_tensor *counts, const pkb_tensor *values)
-{
-    struct pkb_error err;
-    if (rt->failed)
-        return;
-    if (check_bincount(counts, values, &err) || rt->be->bincount(rt->dev, counts, values, &err))
-        front_fail(rt, "bincount", &err);
 }

@@ -114,8 +114,8 @@ static int describe_fault(const struct rt_device *dev, struct pkb_error *err)
     switch (f->kind) {
     case FAULT_NONE:
         return 0;
-    case FAULT_TAKE_ROWS:
-        return pkb_error_set(err, "take_rows: index[%" PRId64 "] is %" PRId64 ", the table has %" PRId64 " rows", f->at, f->value,
+    case FAULT_TAKE:
+        return pkb_error_set(err, "take: index[%" PRId64 "] is %" PRId64 ", there are %" PRId64 " entries", f->at, f->value,
                              f->limit);
     case FAULT_BINCOUNT:
         return pkb_error_set(err, "bincount: values[%" PRId64 "] is %" PRId64 ", there are %" PRId64 " counts", f->at, f->value,
@@ -265,7 +265,7 @@ __attribute__((visibility("default"))) const struct rt_backend pkb_rt_backend = 
     .reduce_axis = cuda_reduce_axis,
     .matmul = cuda_matmul,
     .permute = cuda_permute,
-    .take_rows = cuda_take_rows,
+    .take = cuda_take,
     .argsort = cuda_argsort,
     .bincount = cuda_bincount,
     .diagonal = cuda_diagonal,

@@ -100,8 +100,8 @@ int cuda_matmul(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, con
                 const struct rt_matmul_form *form, struct pkb_error *err);
 void cuda_matmul_teardown(struct rt_device *dev);
 int cuda_permute(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const int *order, struct pkb_error *err);
-int cuda_take_rows(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index,
-                   struct pkb_error *err);
+int cuda_take(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+              const struct rt_take_form *form, struct pkb_error *err);
 int cuda_argsort(struct rt_device *dev, pkb_tensor *order, const pkb_tensor *keys, struct pkb_error *err);
 int cuda_bincount(struct rt_device *dev, pkb_tensor *counts, const pkb_tensor *values, struct pkb_error *err);
 int cuda_diagonal(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);

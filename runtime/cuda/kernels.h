@@ -18,7 +18,7 @@ extern "C" {
 enum cuda_arithmetic { CUDA_F32, CUDA_F64, CUDA_I64 };
 
 /* What a kernel found wrong with the data. The first one wins; the host reads it when it waits. */
-enum cuda_fault_kind { FAULT_NONE, FAULT_TAKE_ROWS, FAULT_BINCOUNT, FAULT_DIVISION, FAULT_BARRIER };
+enum cuda_fault_kind { FAULT_NONE, FAULT_TAKE, FAULT_BINCOUNT, FAULT_DIVISION, FAULT_BARRIER };
 
 struct cuda_fault {
     int32_t kind; /* enum cuda_fault_kind */
@@ -77,9 +77,13 @@ struct cuda_product {
 cudaError_t kernel_product_i64(struct cuda_array dst, struct cuda_array a, struct cuda_array b, const struct cuda_product *p,
                                cudaStream_t stream);
 
-/* dst row i = table row index[i], rows of `row` bytes. */
-cudaError_t kernel_take_rows(void *dst, const void *table, int64_t rows, int64_t row, struct cuda_array index, int64_t n,
-                             struct cuda_fault *fault, cudaStream_t stream);
+/* dst[o, i] = src[o, index[i]]: src is (outer, length), dst (outer, count) entries of `bytes` bytes. */
+struct cuda_take {
+    int64_t outer, length, count, bytes;
+};
+
+cudaError_t kernel_take(void *dst, const void *src, struct cuda_array index, const struct cuda_take *t, struct cuda_fault *fault,
+                        cudaStream_t stream);
 
 /* Adds to counts, which are 0 before. */
 cudaError_t kernel_bincount(int64_t *counts, int64_t n_counts, struct cuda_array values, int64_t n, struct cuda_fault *fault,

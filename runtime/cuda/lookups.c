@@ -5,20 +5,13 @@
 
 #include "runtime/cuda/device.h"
 
-int cuda_take_rows(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index,
-                   struct pkb_error *err)
+int cuda_take(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+              const struct rt_take_form *f, struct pkb_error *err)
 {
-    int64_t n = cuda_numel(index), row = (int64_t)dtype_size(table->dtype);
-    for (int i = 1; i < table->ndim; i++)
-        row *= table->shape[i];
-    if (n == 0)
+    struct cuda_take t = {f->outer, f->length, f->count, f->inner * (int64_t)dtype_size(src->dtype)};
+    if (f->count == 0 || f->outer == 0)
         return 0;
-    return CUDA_FAILS(
-               dev,
-               kernel_take_rows(dst->data, table->data, table->shape[0], row, cuda_array_of(index), n, dev->fault, dev->stream),
-               err)
-               ? -1
-               : 0;
+    return CUDA_FAILS(dev, kernel_take(dst->data, src->data, cuda_array_of(index), &t, dev->fault, dev->stream), err) ? -1 : 0;
 }
 
 int cuda_bincount(struct rt_device *dev, pkb_tensor *counts, const pkb_tensor *values, struct pkb_error *err)

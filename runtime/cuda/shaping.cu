@@ -107,36 +107,41 @@ cudaError_t kernel_gather(void *dst, const void *a, int size, const struct cuda_
 
 /* ---- look-ups ------------------------------------------------------------------------------------------------------ */
 
-/* A block per row; W is the widest word of which all rows are made. */
+/* A block per entry; W is the widest word of which all entries are made, `words` of them each. */
 template <typename W>
-__global__ void take_rows_kernel(W *dst, const W *table, int64_t rows, int64_t row, struct cuda_array index, int64_t n,
-                                 struct cuda_fault *fault)
+__global__ void take_kernel(W *dst, const W *src, struct cuda_array index, struct cuda_take t, int64_t words,
+                            struct cuda_fault *fault)
 {
-    for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
-        int64_t k = load<int64_t>(index, i);
-        if (k < 0 || k >= rows) {
+    for (int64_t job = blockIdx.x; job < t.outer * t.count; job += gridDim.x) {
+        int64_t o = job / t.count, i = job - o * t.count, k = load<int64_t>(index, i);
+        if (k < 0 || k >= t.length) {
             if (threadIdx.x == 0)
-                raise_fault(fault, FAULT_TAKE_ROWS, i, k, rows);
+                raise_fault(fault, FAULT_TAKE, i, k, t.length);
             continue;
         }
-        for (int64_t j = threadIdx.x; j < row; j += blockDim.x)
-            dst[i * row + j] = table[k * row + j];
+        for (int64_t j = threadIdx.x; j < words; j += blockDim.x)
+            dst[job * words + j] = src[(o * t.length + k) * words + j];
     }
 }
 
-cudaError_t kernel_take_rows(void *dst, const void *table, int64_t rows, int64_t row, struct cuda_array index, int64_t n,
-                             struct cuda_fault *fault, cudaStream_t stream)
+template <typename W>
+static void launch_take(void *dst, const void *src, struct cuda_array index, const struct cuda_take *t, struct cuda_fault *fault,
+                        cudaStream_t stream)
 {
-    unsigned grid = grid_for(n, 1);
-    uintptr_t low = (uintptr_t)dst | (uintptr_t)table | (uintptr_t)row;
+    take_kernel<<<grid_for(t->outer * t->count, 1), KERNEL_THREADS, 0, stream>>>((W *)dst, (const W *)src, index, *t,
+                                                                                 t->bytes / (int64_t)sizeof(W), fault);
+}
+
+cudaError_t kernel_take(void *dst, const void *src, struct cuda_array index, const struct cuda_take *t, struct cuda_fault *fault,
+                        cudaStream_t stream)
+{
+    uintptr_t low = (uintptr_t)dst | (uintptr_t)src | (uintptr_t)t->bytes;
     if (low % sizeof(int4) == 0)
-        take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((int4 *)dst, (const int4 *)table, rows, row / (int64_t)sizeof(int4),
-                                                              index, n, fault);
+        launch_take<int4>(dst, src, index, t, fault, stream);
     else if (low % sizeof(uint32_t) == 0)
-        take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint32_t *)dst, (const uint32_t *)table, rows,
-                                                              row / (int64_t)sizeof(uint32_t), index, n, fault);
+        launch_take<uint32_t>(dst, src, index, t, fault, stream);
     else
-        take_rows_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((uint8_t *)dst, (const uint8_t *)table, rows, row, index, n, fault);
+        launch_take<uint8_t>(dst, src, index, t, fault, stream);
     return cudaGetLastError();
 }
 

@@ -51,9 +51,15 @@ int host_matmul(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, con
                 const struct rt_matmul_form *form, struct pkb_error *err);
 int host_copy2d(struct rt_device *dev, void *dst, const void *src, const struct rt_copy2d_form *form, struct pkb_error *err);
 int host_permute(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const int *order, struct pkb_error *err);
-int host_take_rows(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *table, const pkb_tensor *index,
-                   struct pkb_error *err);
+int host_take(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+              const struct rt_take_form *form, struct pkb_error *err);
+int host_take_along(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index,
+                    struct pkb_error *err);
+int host_put_rows(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index, struct pkb_error *err);
+int host_add_rows(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *index, struct pkb_error *err);
 int host_argsort(struct rt_device *dev, pkb_tensor *order, const pkb_tensor *keys, struct pkb_error *err);
+int host_search_sorted(struct rt_device *dev, pkb_tensor *position, const pkb_tensor *table, const pkb_tensor *values, bool right,
+                       struct pkb_error *err);
 int host_bincount(struct rt_device *dev, pkb_tensor *counts, const pkb_tensor *values, struct pkb_error *err);
 int host_diagonal(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
 

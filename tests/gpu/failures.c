@@ -29,7 +29,7 @@ static void bad_index(struct rt *rt)
     pkb_tensor *table = rt_new(rt, PKB_F32, RT_SHAPE(5, 7)), *dst = rt_new(rt, PKB_F32, RT_SHAPE(4, 7));
     rt_fill(rt, table, 1);
     rt_take_rows(rt, dst, table, integers(rt, 4, index));
-    expect_failure(rt, "take_rows: index[2] is 5, the table has 5 rows");
+    expect_failure(rt, "take: index[2] is 5, there are 5 entries");
 }
 
 static void bad_count(struct rt *rt)
