@@ -178,6 +178,7 @@ __attribute__((visibility("default"))) const struct rt_backend pkb_rt_backend = 
     .add_rows = host_add_rows,
     .argsort = host_argsort,
     .search_sorted = host_search_sorted,
+    .im2col = host_im2col,
     .bincount = host_bincount,
     .diagonal = host_diagonal,
     .comm_setup = host_comm_setup,
