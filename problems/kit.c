@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "problems/kit.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Elements that a filler makes before it rounds them. */
@@ -68,6 +69,13 @@ int kit_require_least(const struct problem_setting *s, const char *name, int64_t
     int64_t value = problem_int(s, name);
     if (value < least)
         return pkb_error_set(err, "%s = %lld is less than %lld", name, (long long)value, (long long)least);
+    return 0;
+}
+
+int kit_require_pairs(const struct problem_setting *s, struct pkb_error *err)
+{
+    if (s->world > 1 && s->world % 2 != 0)
+        return pkb_error_set(err, "%d ranks do not form pairs", s->world);
     return 0;
 }
 
@@ -204,6 +212,20 @@ int kit_accumulate_dtype(const struct problem_setting *s)
 double kit_accumulate_roundoff(const struct problem_setting *s)
 {
     return dtype_roundoff(kit_accumulate_dtype(s));
+}
+
+double kit_least_step(const struct problem_setting *s)
+{
+    switch (s->dtype) {
+    case PKB_F16:
+        return ldexp(1, -24);
+    case PKB_BF16:
+        return ldexp(1, -133);
+    case PKB_F32:
+        return ldexp(1, -149);
+    default:
+        return ldexp(1, -1074);
+    }
 }
 
 bool kit_is_narrow(const struct problem_setting *s)

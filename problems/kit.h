@@ -38,6 +38,9 @@ int kit_require_divisible(const struct problem_setting *s, const char *name, str
 /* The parameter is at least `least`. */
 int kit_require_least(const struct problem_setting *s, const char *name, int64_t least, struct pkb_error *err);
 
+/* There is one rank, or an even number: problems whose ranks form pairs. */
+int kit_require_pairs(const struct problem_setting *s, struct pkb_error *err);
+
 /* ---- inputs, on the host ------------------------------------------------------------------------------------------- */
 
 /* Streams of random numbers that belong to no tensor (scalars, common directions) are numbered from here on. */
@@ -88,6 +91,9 @@ double kit_exact_limit(const struct problem_setting *s);
  * roundoff. */
 int kit_accumulate_dtype(const struct problem_setting *s);
 double kit_accumulate_roundoff(const struct problem_setting *s);
+
+/* The distance between the smallest numbers of T, where roundoff is no longer relative; matters for f16 alone. */
+double kit_least_step(const struct problem_setting *s);
 
 /* T is bf16 or f16: narrower than the accumulation. */
 bool kit_is_narrow(const struct problem_setting *s);

@@ -21,6 +21,7 @@
     X(16)                                                                                                                        \
     X(18)                                                                                                                        \
     X(23)                                                                                                                        \
+    X(44)                                                                                                                        \
     X(58)
 
 #define DECLARE(n) extern const struct problem problem_##n;
