@@ -22,6 +22,7 @@
     X(18)                                                                                                                        \
     X(23)                                                                                                                        \
     X(44)                                                                                                                        \
+    X(45)                                                                                                                        \
     X(58)
 
 #define DECLARE(n) extern const struct problem problem_##n;

@@ -20,6 +20,9 @@ static const struct setting_row setting_rows[] = {
     {44, PKB_F64, 2, 3, "n", 7, NULL},
     {44, PKB_BF16, 0, 2, "bs", 0, "bs = 0 is less than 1"},
     {44, PKB_BF16, 0, 2, "n", 0, "output avg has no elements"},
+    {45, PKB_BF16, 4, 5, "M", 0, NULL},
+    {45, PKB_BF16, 0, 2, "hidden", 0, "hidden = 0 is less than 1"},
+    {45, PKB_BF16, 0, 2, "eps", 0, "eps = 0 is not between 0 and 1"},
 };
 
 static void settings_are_checked(void **state)
