@@ -23,12 +23,13 @@ struct tensors {
 struct arena {
     const struct rt_backend *be;
     struct rt_device *dev;
+    bool shared;
     struct block *blocks, *block; /* in order of creation; the one in use */
     struct tensors *forms, *form;
     size_t held;
 };
 
-struct arena *arena_create(const struct rt_backend *be, struct rt_device *dev, struct pkb_error *err)
+struct arena *arena_create(const struct rt_backend *be, struct rt_device *dev, bool shared, struct pkb_error *err)
 {
     struct arena *a = calloc(1, sizeof(*a));
     if (!a) {
@@ -37,7 +38,16 @@ struct arena *arena_create(const struct rt_backend *be, struct rt_device *dev, s
     }
     a->be = be;
     a->dev = dev;
+    a->shared = shared;
     return a;
+}
+
+static void release(struct arena *a, void *data)
+{
+    if (a->shared)
+        a->be->release_shared(a->dev, data);
+    else
+        a->be->release(a->dev, data);
 }
 
 void arena_destroy(struct arena *a)
@@ -46,7 +56,7 @@ void arena_destroy(struct arena *a)
         return;
     while (a->blocks) {
         struct block *next = a->blocks->next;
-        a->be->release(a->dev, a->blocks->data);
+        release(a, a->blocks->data);
         free(a->blocks);
         a->blocks = next;
     }
@@ -67,7 +77,7 @@ static struct block *grow(struct arena *a, size_t bytes, struct pkb_error *err)
         return NULL;
     }
     b->size = bytes > want ? bytes : want;
-    if (a->be->alloc(a->dev, b->size, &b->data, err)) {
+    if (a->shared ? a->be->alloc_shared(a->dev, b->size, &b->data, err) : a->be->alloc(a->dev, b->size, &b->data, err)) {
         free(b);
         return NULL;
     }

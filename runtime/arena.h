@@ -8,8 +8,9 @@
 
 struct arena;
 
-/* An empty arena over a device's memory. NULL with the error set when memory runs out. */
-struct arena *arena_create(const struct rt_backend *be, struct rt_device *dev, struct pkb_error *err);
+/* An empty arena over a device's memory; `shared`: over memory that the host reads as well. NULL with the error set when memory
+ * runs out. */
+struct arena *arena_create(const struct rt_backend *be, struct rt_device *dev, bool shared, struct pkb_error *err);
 void arena_destroy(struct arena *a);
 
 /* `bytes` of device memory, aligned to 256 bytes; 0 bytes give an address too. */

@@ -32,6 +32,7 @@ struct rt {
     struct pkb_error failure;
     struct arena *temporaries; /* until rt_release_all */
     struct arena *kept;        /* until rt_close */
+    struct arena *kept_shared; /* the same, readable by the host */
     struct group *groups;
     const struct rt_group *world;
     bool connected; /* comm_setup was called */

@@ -88,9 +88,10 @@ static int open_runtime(struct rt *rt, const char *backend, const struct rt_opti
         return -1;
     if (rt->be->open(&rt->options, &rt->dev, err))
         return -1;
-    rt->temporaries = arena_create(rt->be, rt->dev, err);
-    rt->kept = arena_create(rt->be, rt->dev, err);
-    return rt->temporaries && rt->kept ? open_world_group(rt, err) : -1;
+    rt->temporaries = arena_create(rt->be, rt->dev, false, err);
+    rt->kept = arena_create(rt->be, rt->dev, false, err);
+    rt->kept_shared = arena_create(rt->be, rt->dev, true, err);
+    return rt->temporaries && rt->kept && rt->kept_shared ? open_world_group(rt, err) : -1;
 }
 
 struct rt *rt_open(const char *backend, const struct rt_options *options, struct pkb_error *err)
@@ -126,6 +127,7 @@ void rt_close(struct rt *rt)
     close_groups(rt);
     arena_destroy(rt->temporaries);
     arena_destroy(rt->kept);
+    arena_destroy(rt->kept_shared);
     if (rt->dev)
         rt->be->close(rt->dev);
     if (rt->plugin)

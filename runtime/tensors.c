@@ -60,12 +60,22 @@ pkb_tensor *rt_new_like(struct rt *rt, int dtype, const pkb_tensor *form)
     return rt_new(rt, dtype, form->ndim, form->shape);
 }
 
-int rt_keep(struct rt *rt, pkb_tensor *form, struct pkb_error *err)
+static int keep(struct arena *arena, pkb_tensor *form, struct pkb_error *err)
 {
     size_t bytes;
-    if (tensor_bytes(form, &bytes, err) || arena_storage(rt->kept, bytes, &form->data, err))
+    if (tensor_bytes(form, &bytes, err) || arena_storage(arena, bytes, &form->data, err))
         return pkb_error_prefix(err, "tensor %s", front_form(form).text);
     return 0;
+}
+
+int rt_keep(struct rt *rt, pkb_tensor *form, struct pkb_error *err)
+{
+    return keep(rt->kept, form, err);
+}
+
+int rt_keep_shared(struct rt *rt, pkb_tensor *form, struct pkb_error *err)
+{
+    return FRONT_PROVIDED(rt, alloc_shared, err) ? -1 : keep(rt->kept_shared, form, err);
 }
 
 void rt_release_all(struct rt *rt)

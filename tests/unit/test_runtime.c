@@ -204,6 +204,34 @@ static void test_sticky(void **state)
     rt_close(rt);
 }
 
+/* Memory that both sides see at one address, as long as the runtime lives. */
+static void test_keep_shared(void **state)
+{
+    struct rt *rt = open_alone();
+    struct pkb_error err;
+    pkb_tensor table = {.dtype = PKB_I64, .ndim = 1, .shape = {5}}, empty = {.dtype = PKB_F32, .ndim = 1, .shape = {0}};
+    pkb_tensor large = {.dtype = PKB_U8, .ndim = 1, .shape = {3 << 20}}, wrong = {.dtype = PKB_F32, .ndim = 1, .shape = {-1}};
+    (void)state;
+    assert_int_equal(rt_keep_shared(rt, &table, &err), 0);
+    assert_int_equal(rt_keep_shared(rt, &empty, &err), 0);
+    assert_int_equal(rt_keep_shared(rt, &large, &err), 0);
+    assert_true(table.data && large.data && table.data != large.data);
+    rt_iota(rt, &table, 7, 2);
+    rt_fill(rt, &large, 3);
+    rt_fill(rt, &empty, 1);
+    rt_release_all(rt);
+    assert_int_equal(rt_sync(rt, &err), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(((const int64_t *)table.data)[i], 7 + 2 * i);
+    assert_int_equal(((const uint8_t *)large.data)[(3 << 20) - 1], 3);
+    assert_int_equal(rt_keep_shared(rt, &wrong, &err), -1);
+    assert_string_equal(err.text, "tensor f32[-1]: dimension 0 is -1");
+    wrong = (pkb_tensor){.dtype = PKB_F64, .ndim = 1, .shape = {INT64_C(1) << 59}};
+    assert_int_equal(rt_keep_shared(rt, &wrong, &err), -1);
+    assert_int_equal(rt_status(rt, &err), 0);
+    rt_close(rt);
+}
+
 static void test_own_failure(void **state)
 {
     struct rt *rt = open_alone();
@@ -290,7 +318,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_is_light), cmocka_unit_test(test_open),   cmocka_unit_test(test_views),
         cmocka_unit_test(test_arena),         cmocka_unit_test(test_sticky), cmocka_unit_test(test_own_failure),
-        cmocka_unit_test(test_alone),         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_keep_shared),   cmocka_unit_test(test_alone),  cmocka_unit_test(test_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
