@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/run_topology.h"
 #include "orchestrator/rundir.h"
 #include "results/report.h"
 #include "results/rooflines.h"
@@ -175,15 +176,17 @@ static int open_other(const char *name, struct rundir **other, struct report_opt
 /* A machine's bounds for the settings of a run. */
 struct machine {
     struct topology topology;
+    char digest[PKB_DIGEST_HEX];
     struct plan *plan;
     struct rooflines *rooflines;
+    struct report_machine report;
 };
 
-static int bound_of(void *arg, const char *setting, double measured_ns, struct report_bound *bound)
+static int bound_of(void *arg, const char *setting, int nodes, double measured_ns, struct report_bound *bound)
 {
     const struct machine *m = arg;
     struct roofline_cell c;
-    if (rooflines_cell(m->rooflines, setting, 0, measured_ns, &c, NULL) < 0)
+    if (rooflines_cell(m->rooflines, setting, nodes, measured_ns, &c, NULL) < 0)
         return -1;
     *bound = (struct report_bound){.bound_ns = c.roofline.bound * 1e9,
                                    .resource = roofline_resource_name(c.roofline.binds),
@@ -191,19 +194,29 @@ static int bound_of(void *arg, const char *setting, double measured_ns, struct r
     return 0;
 }
 
-static int open_machine(struct machine *m, const struct arguments *a, const char *run, struct report_options *o,
+/* Lists of cells show no bounds. */
+static bool needs_machine(const struct report_options *o)
+{
+    return !(o->format == REPORT_CSV && o->csv && strcmp(o->csv, "cells") == 0);
+}
+
+/* The machine that was named, else the one that the run keeps, if any. */
+static int open_machine(struct machine *m, const struct rundir *run, const char *name, struct report_options *o,
                         struct pkb_error *err)
 {
-    if (!a->topology)
-        return 0;
-    if (topology_find(a->topology, NULL, &m->topology, err) < 0)
-        return pkb_error_prefix(err, "--topology");
-    m->plan = plan_load_shard(run, 0, err); /* all settings, but few cells */
+    int known = name || needs_machine(o) ? run_topology_find(run, name, NULL, &m->topology, err) : 0;
+    if (known <= 0)
+        return known;
+    m->plan = plan_load_shard(run->path, 0, err); /* all settings, but few cells */
     m->rooflines = m->plan ? rooflines_create(m->plan, &m->topology, err) : NULL;
-    if (!m->rooflines)
+    if (!m->rooflines || topology_digest(&m->topology, m->digest, err) < 0)
         return -1;
-    o->bound = bound_of;
-    o->bound_arg = m;
+    m->report = (struct report_machine){.name = m->topology.name,
+                                        .figures = topology_figures_words[m->topology.figures],
+                                        .digest = m->digest,
+                                        .bound = bound_of,
+                                        .arg = m};
+    o->machine = &m->report;
     return 0;
 }
 
@@ -219,7 +232,7 @@ static int print(struct arguments *a, bool *complete)
     static struct machine machine; /* a topology is large */
     struct rundir *other = NULL, *run = rundir_open(a->run, &err);
     if (!run || open_other(a->options.compare, &other, &a->options, &err) < 0 ||
-        open_machine(&machine, a, run->path, &a->options, &err) < 0) {
+        open_machine(&machine, run, a->topology, &a->options, &err) < 0) {
         close_machine(&machine);
         rundir_destroy(other);
         rundir_destroy(run);
@@ -243,10 +256,12 @@ int cmd_report(int argc, char **argv)
         {"json", 'j', NULL, 0, "The same as --format json", 0},
         {"csv", KEY_CSV, "TABLE", OPTION_ARG_OPTIONAL,
          "One table as CSV: metrics (default), problems, cells, paper, models, parts, estimates, speedups, curves, scaling, new, "
-         "families, outcomes, not_counted; with --topology: utilisation; with --compare: published, change_models, changes",
+         "families, outcomes, not_counted; where the machine is known: utilisation; with --compare: published, change_models, "
+         "changes",
          0},
         {"compare", KEY_COMPARE, "WHAT", 0, "Set it beside the published figures (WHAT = published) or another run directory", 0},
-        {"topology", 't', "NAME", 0, "Add the utilisation of this machine ('pkb topo list' shows names)", 0},
+        {"topology", 't', "NAME", 0,
+         "Show the utilisation of this machine ('pkb topo list' shows names; default: the one that the run keeps, if any)", 0},
         {"by", 'b', "WHAT", 0, "Split the metrics by world, family, dtype or shape (default: by world where there are several)",
          0},
         {"k", 'k', "K", 0, "Up to pass@K (default: the number of samples, at most 10)", 0},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/run_topology.h"
 #include "orchestrator/rundir.h"
 #include "results/merge.h"
 #include "results/report.h"
@@ -35,8 +36,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!c->run)
             argp_error(state, "which run directory?");
-        if (!c->topology)
-            argp_error(state, "on which machine did it run? --topology names it; 'pkb topo list' lists those that are known");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -51,16 +50,19 @@ static int merge_if_stale(const char *run, struct pkb_error *err)
     return stale ? merge_run(run, NULL, err) : 0;
 }
 
-static int print(const char *run, const struct choice *c, struct pkb_error *err)
+static int print(const struct rundir *run, const struct choice *c, struct pkb_error *err)
 {
     struct topology t;
-    if (topology_find(c->topology, c->folder, &t, err) < 0)
+    int known = run_topology_find(run, c->topology, c->folder, &t, err);
+    if (known == 0)
+        pkb_error_set(err, "the run does not know its machine; --topology names it ('pkb topo list' lists those that are known)");
+    if (known <= 0)
         return command_fail(PKB_EXIT_USAGE, err);
-    struct plan *plan = plan_load_shard(run, 0, err); /* all settings, but few cells */
+    struct plan *plan = plan_load_shard(run->path, 0, err); /* all settings, but few cells */
     struct rooflines *r = plan ? rooflines_create(plan, &t, err) : NULL;
-    int rc = r ? merge_if_stale(run, err) : -1;
+    int rc = r ? merge_if_stale(run->path, err) : -1;
     if (rc == 0)
-        rc = rooflines_print(run, r, stdout, c->json, report_wants_colour(stdout), err);
+        rc = rooflines_print(run->path, r, stdout, c->json, report_wants_colour(stdout), err);
     rooflines_destroy(r);
     plan_destroy(plan);
     return rc < 0 ? command_fail(PKB_EXIT_SYSTEM, err) : PKB_EXIT_OK;
@@ -69,7 +71,8 @@ static int print(const char *run, const struct choice *c, struct pkb_error *err)
 int cmd_roofline(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"topology", 't', "NAME", 0, "The machine that the run was on: a name of 'pkb topo list', or a file", 0},
+        {"topology", 't', "NAME", 0,
+         "The machine that the run was on: a name of 'pkb topo list', or a file (default: what the run keeps)", 0},
         {"dir", 'd', "DIR", 0, "Look for topologies in DIR too, after pkb's own", 0},
         {"json", 'j', NULL, 0, "Print JSON", 0},
         {0}};
@@ -89,7 +92,7 @@ int cmd_roofline(int argc, char **argv)
     struct rundir *run = rundir_open(c.run, &err);
     if (!run)
         return command_fail(PKB_EXIT_USAGE, &err);
-    int code = print(run->path, &c, &err);
+    int code = print(run, &c, &err);
     rundir_destroy(run);
     return code;
 }

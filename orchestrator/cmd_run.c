@@ -8,7 +8,7 @@
 #include "orchestrator/slurm/launch.h"
 #include "orchestrator/slurm/options.h"
 
-enum { KEY_RUN = 0x100, KEY_CACHE, KEY_SHARD_SECONDS, KEY_JOBS };
+enum { KEY_RUN = 0x100, KEY_CACHE, KEY_SHARD_SECONDS, KEY_JOBS, KEY_TOPOLOGY };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -28,6 +28,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_JOBS:
         o->build_jobs = (int)option_integer(state, "--build-jobs", arg, 1, 64);
+        return 0;
+    case KEY_TOPOLOGY:
+        o->topology = arg;
         return 0;
     case 'q':
         o->quiet = true;
@@ -54,6 +57,11 @@ static const struct argp_option options[] = {
     {"build-cache", KEY_CACHE, "DIR", 0, "Compiled candidates, shared between runs (default: in the run directory)", 0},
     {"build-jobs", KEY_JOBS, "N", 0, "Compilers at a time (default: one per processor, at least 2)", 0},
     {"shard-seconds", KEY_SHARD_SECONDS, "S", 0, "Work per shard, roughly (default: 600)", 0},
+    {"topology", KEY_TOPOLOGY, "NAME", 0,
+     "Machine that it runs on, kept for 'pkb roofline' and 'pkb report': a name of 'pkb topo list', a file, or none (default: "
+     "the "
+     "GPUs of this machine for device cuda, else none)",
+     0},
     {"quiet", 'q', NULL, 0, "No progress", 0},
     {"json", 'j', NULL, 0, "Print a summary as JSON instead of tables", 0},
     {0}};

@@ -21,6 +21,7 @@ struct engine_options {
     const char *sweep;       /* run: the Lua file */
     const char *run;         /* run: where the run directory is made, NULL: runs/NAME-UTC; resume: the run */
     const char *build_cache; /* NULL: in the run directory */
+    const char *topology;    /* run: of the machine, "none"; NULL: what GPUs of this machine say */
     double shard_seconds;    /* 0: the default */
     int build_jobs;          /* 0: as many as there are processors, 2 at least */
     bool force_build;        /* resume: with another build than the run was made by */

@@ -161,6 +161,26 @@ static int read_run(struct rundir *r, const char *path, struct pkb_error *err)
     return rc;
 }
 
+static int decode_topology(const json_t *run, struct topology *t, struct pkb_error *err)
+{
+    const json_t *copy = json_object_get(run, "topology");
+    if (!copy || json_is_null(copy))
+        return 0;
+    return topology_copy_decode(copy, t, err) < 0 ? pkb_error_prefix(err, "topology") : 1;
+}
+
+int rundir_topology(const struct rundir *r, struct topology *t, struct pkb_error *err)
+{
+    char *file = pkb_format(err, "%s/run.json", r->path);
+    json_t *run = file ? pkb_json_read(file, err) : NULL;
+    int rc = run ? decode_topology(run, t, err) : -1;
+    if (run && rc < 0)
+        pkb_error_prefix(err, "%s", file);
+    json_decref(run);
+    free(file);
+    return rc;
+}
+
 struct rundir *rundir_open(const char *path, struct pkb_error *err)
 {
     if (check_folder(path, err) < 0)

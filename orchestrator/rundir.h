@@ -2,7 +2,8 @@
 /* The run directory. Formats are versioned; files are replaced by write-to-temporary and rename, or appended and fsynced.
  *
  *   run.json            {"format":1,"name":...,"sweep":{"path":...,"digest":...,"source":...},"created":UTC,"host":...,"user":...,
- *                        "version":...,"build":BUILD_ID,"argv":[...],"launcher":"local","build_cache":PATH or null}
+ *                        "version":...,"build":BUILD_ID,"argv":[...],"launcher":"local","build_cache":PATH or null,
+ *                        "topology":{"name":...,"digest":...,"content":{...}} or null}
  *   plan/               sweeps/plan.h
  *   candidates/DIGEST.KIND   sources, content-addressed
  *   builds/KEY/         node_agent/build.h (unless run.json names a shared cache)
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 
 #include "sweeps/plan.h"
+#include "topology/topology.h"
 #include "util/error.h"
 
 #define RUNDIR_FORMAT 1
@@ -34,6 +36,7 @@ struct rundir_options {
     const char *path;        /* to be created; must not exist, or be empty */
     const char *build_cache; /* NULL: RUN/builds */
     const char *launcher;
+    const struct topology *topology; /* of the machine that it runs on; NULL: not known */
     int argc;
     char **argv;
 };
@@ -52,6 +55,9 @@ int rundir_lock(struct rundir *r, struct pkb_error *err);
 
 /* Whether somebody drives the run now, and "HOST PID UTC" of the last that did ("" : nobody ever). Takes the lock for an instant. */
 int rundir_driver(const struct rundir *r, bool *driven, char *who, size_t size, struct pkb_error *err);
+
+/* The description of its machine that the run keeps. 1; 0: it keeps none; -1: it is damaged. */
+int rundir_topology(const struct rundir *r, struct topology *t, struct pkb_error *err);
 
 /* NULL-safe; gives up this process's hold on the lock. */
 void rundir_destroy(struct rundir *r);

@@ -128,10 +128,11 @@ static json_t *encode_run(const struct rundir_options *o, const char *build_cach
     const struct passwd *user = getpwuid(geteuid());
     pkb_utc_now(created, sizeof(created));
     (void)gethostname(host, sizeof(host) - 1);
-    return json_pack("{s:i, s:s, s:{s:s, s:s, s:s}, s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s?}", "format", RUNDIR_FORMAT, "name",
-                     s->name, "sweep", "path", s->path, "digest", s->digest, "source", s->source, "created", created, "host",
-                     host, "user", user ? user->pw_name : "?", "version", PACKAGE_VERSION, "build", PKB_BUILD_ID, "argv",
-                     encode_argv(o), "launcher", o->launcher, "build_cache", build_cache);
+    return json_pack("{s:i, s:s, s:{s:s, s:s, s:s}, s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s?, s:o}", "format", RUNDIR_FORMAT,
+                     "name", s->name, "sweep", "path", s->path, "digest", s->digest, "source", s->source, "created", created,
+                     "host", host, "user", user ? user->pw_name : "?", "version", PACKAGE_VERSION, "build", PKB_BUILD_ID, "argv",
+                     encode_argv(o), "launcher", o->launcher, "build_cache", build_cache, "topology",
+                     o->topology ? topology_copy_encode(o->topology, NULL) : json_null());
 }
 
 static int write_run(const char *run, const struct rundir_options *o, const char *build_cache, const struct sweep *s,

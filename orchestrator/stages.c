@@ -9,6 +9,7 @@
 #include "node_agent/agent.h"
 #include "orchestrator/attempt.h"
 #include "orchestrator/engine.h"
+#include "orchestrator/run_topology.h"
 #include "results/merge.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -53,12 +54,29 @@ static char *default_path(const char *name, struct pkb_error *err)
     return path;
 }
 
+/* 1: *t is the machine's description; 0: none is known. */
+static int choose_topology(struct engine *e, struct topology *t, struct pkb_error *err)
+{
+    bool here = !e->o->launcher || strcmp(e->o->launcher, "slurm") != 0;
+    int rc = run_topology_choose(e->o->topology, e->sweep->device, here, t, err);
+    if (rc < 0)
+        e->code = PKB_EXIT_USAGE;
+    else if (rc == 0 && err->text[0])
+        display_warn(&e->display, "%s", err->text);
+    return rc;
+}
+
 int engine_create(struct engine *e, struct pkb_error *err)
 {
+    struct topology topology;
+    int known = choose_topology(e, &topology, err);
+    if (known < 0)
+        return -1;
     char *made = e->o->run ? NULL : default_path(e->sweep->name, err);
     struct rundir_options o = {.path = e->o->run ? e->o->run : made,
                                .build_cache = e->o->build_cache,
                                .launcher = e->o->launcher ? e->o->launcher : "local",
+                               .topology = known ? &topology : NULL,
                                .argc = e->o->argc,
                                .argv = e->o->argv};
     if (o.path)

@@ -32,21 +32,29 @@ struct report_bound {
     const char *verdict;  /* "plausible", "above_model", "impossible", "unknown" */
 };
 
-/* The bound of the setting with this digest. 0, or -1: there is none (which is no error of the report). */
-typedef int report_bound_fn(void *arg, const char *setting, double measured_ns, struct report_bound *bound);
+/* The bound of the setting with this digest, whose ranks were on so many nodes. 0, or -1: there is none (which is no error of the
+ * report). */
+typedef int report_bound_fn(void *arg, const char *setting, int nodes, double measured_ns, struct report_bound *bound);
+
+/* The machine that utilisations refer to. */
+struct report_machine {
+    const char *name, *figures; /* "h100-sxm-8", "datasheet" */
+    const char *digest;         /* of its description */
+    report_bound_fn *bound;
+    void *arg;
+};
 
 struct report_options {
     enum report_format format;
     enum report_by by;
-    const char *csv;        /* which table a CSV holds; NULL: "metrics" */
-    const char *compare;    /* "published", or another run's directory; NULL: nothing */
-    int k;                  /* up to pass@k; 0: the number of samples, at most 10 */
-    double p;               /* fast_p: correct and speedup > p; 0: 1 */
-    uint64_t seed;          /* of the bootstrap's draws, below 2^63 */
-    int replicates;         /* of the bootstrap; 0: 1000 */
-    bool colour;            /* of text */
-    report_bound_fn *bound; /* NULL: no utilisation */
-    void *bound_arg;
+    const char *csv;                      /* which table a CSV holds; NULL: "metrics" */
+    const char *compare;                  /* "published", or another run's directory; NULL: nothing */
+    int k;                                /* up to pass@k; 0: the number of samples, at most 10 */
+    double p;                             /* fast_p: correct and speedup > p; 0: 1 */
+    uint64_t seed;                        /* of the bootstrap's draws, below 2^63 */
+    int replicates;                       /* of the bootstrap; 0: 1000 */
+    bool colour;                          /* of text */
+    const struct report_machine *machine; /* NULL: no utilisation */
 };
 
 #define REPORT_MAX_K 1000

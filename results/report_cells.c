@@ -169,6 +169,7 @@ static int add_cell(struct report_cells *c, const struct maps *m, sqlite3_stmt *
                    .outcome = outcome_of(database_text(q, 3), database_text(q, 4)),
                    .timed = sqlite3_column_type(q, 5) != SQLITE_NULL,
                    .speedup = sqlite3_column_double(q, 5)},
+        .nodes = sqlite3_column_int(q, 8),
         .time_ns = sqlite3_column_double(q, 6),
         .baseline_ns = sqlite3_column_double(q, 7),
         .resource = "",
@@ -207,10 +208,11 @@ static int load_cells(struct report_cells *c, const struct maps *m, struct datab
     c->cells = calloc((size_t)n + 1, sizeof(*c->cells));
     if (!c->cells)
         return out_of_memory(err);
-    sqlite3_stmt *q = database_prepare(db,
-                                       "SELECT c.id, c.setting, c.candidate, c.state, a.outcome, a.speedup, a.time_mean,"
-                                       " a.baseline_mean FROM cells c LEFT JOIN attempts a ON a.id = c.result ORDER BY c.id",
-                                       err);
+    sqlite3_stmt *q =
+        database_prepare(db,
+                         "SELECT c.id, c.setting, c.candidate, c.state, a.outcome, a.speedup, a.time_mean,"
+                         " a.baseline_mean, a.nodes FROM cells c LEFT JOIN attempts a ON a.id = c.result ORDER BY c.id",
+                         err);
     int rc = q ? 1 : -1;
     while (rc == 1 && (int64_t)c->n < n) {
         rc = database_step(db, q, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All cells of a run in memory, about 80 bytes each, in the order of problem, world size, dtype, shape, model, sample: what every
+/* All cells of a run in memory, about 90 bytes each, in the order of problem, world size, dtype, shape, model, sample: what every
  * table of a report is computed from, so that a report reads the database once.
  */
 #ifndef PKB_RESULTS_REPORT_CELLS_H
@@ -23,6 +23,7 @@ struct report_cell {
     int setting; /* number in report_cells.settings */
     int model;   /* number in report_cells.models */
     int id;      /* in the plan */
+    int nodes;   /* of the result; 0: none */
     struct metrics_sample sample;
     double time_ns, baseline_ns;    /* 0: not measured */
     double bound_ns;                /* 0: not known; then the next two are "" */

@@ -84,12 +84,14 @@ bool report_tasks_are_problems(const struct report_data *d)
 /* Bounds of the cells with a time of their own. */
 static void find_bounds(struct report_data *d, const struct report_options *o)
 {
-    for (size_t i = 0; i < d->cells.n && o->bound; i++) {
+    d->machine = o->machine;
+    for (size_t i = 0; i < d->cells.n && d->machine; i++) {
         struct report_cell *c = &d->cells.cells[i];
         struct report_bound b = {0};
         if (c->sample.outcome != OUTCOME_CORRECT || c->time_ns <= 0)
             continue;
-        if (o->bound(o->bound_arg, d->cells.settings[c->setting].digest, c->time_ns, &b) < 0 || b.bound_ns <= 0)
+        const char *setting = d->cells.settings[c->setting].digest;
+        if (d->machine->bound(d->machine->arg, setting, c->nodes, c->time_ns, &b) < 0 || b.bound_ns <= 0)
             continue;
         c->bound_ns = b.bound_ns;
         c->resource = b.resource;

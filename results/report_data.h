@@ -63,6 +63,7 @@ struct report_data {
     int k_max;
     double p;
     enum report_by by;
+    const struct report_machine *machine; /* the options' */
     struct bootstrap *bootstrap;
     struct report_groups total, parts; /* per model; per model and key */
     struct report_groups families;     /* per model and family */

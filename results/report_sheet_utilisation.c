@@ -56,8 +56,9 @@ static void row(struct sheet *s, const struct report_data *d, const struct repor
     report_open_values(s, &g->metrics);
 }
 
-static struct sheet *columns(void)
+static struct sheet *columns(const struct report_machine *machine)
 {
+    char note[512];
     static const struct sheet_column all[] = {
         {"model", "model", SHEET_TEXT, SHEET_EVERYWHERE},
         {"candidates", "n", SHEET_COUNT, SHEET_EVERYWHERE},
@@ -72,10 +73,11 @@ static struct sheet *columns(void)
         {"link", "link", SHEET_COUNT, SHEET_EVERYWHERE},
         {"impossible", "impossible", SHEET_COUNT, SHEET_EVERYWHERE},
     };
-    struct sheet *s =
-        sheet_create("utilisation", "Closeness to the hardware: bound / measured, %",
-                     "Correct candidates with a time and a bound, by the resource that binds. Impossibly fast ones did "
-                     "not do the work: they are in no quantile.");
+    (void)snprintf(note, sizeof(note),
+                   "Bounds of %s (%s figures, %.12s). Correct candidates with a time and a bound, by the resource that binds. "
+                   "Impossibly fast ones did not do the work: they are in no quantile.",
+                   machine->name, machine->figures, machine->digest);
+    struct sheet *s = sheet_create("utilisation", "Closeness to the hardware: bound / measured, %", note);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         sheet_column(s, all[i].key, all[i].title, all[i].kind, all[i].use);
     report_open_columns(s);
@@ -85,7 +87,7 @@ static struct sheet *columns(void)
 struct sheet *report_sheet_utilisation(const struct report_data *d)
 {
     struct spread x;
-    struct sheet *s = columns();
+    struct sheet *s = columns(d->machine);
     double *values = malloc((d->cells.n + 1) * sizeof(*values));
     for (size_t g = 0; g < d->total.n && values; g++) {
         x = (struct spread){.values = values};

@@ -41,7 +41,7 @@ static int add_analyses(const struct report_data *d, struct report_sheets *s, st
         rc = add_filled(s, report_sheet_curves(d, curves), err);
     if (rc == 0)
         rc = add_filled(s, report_sheet_scaling(d, scaling, n_scaling), err);
-    if (rc == 0)
+    if (rc == 0 && d->machine)
         rc = add_filled(s, report_sheet_utilisation(d), err);
     if (rc == 0)
         rc = add_filled(s, report_sheet_new(d, kernels, n_kernels), err);

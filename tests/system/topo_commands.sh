@@ -84,7 +84,9 @@ says "the problem" "01_allreduce"
 run "$pkb" roofline "$tmp/run" --topology h100-sxm-8 --json
 expect "on another machine, as JSON" 0 '"verdict": "plausible"'
 run "$pkb" roofline "$tmp/run"
-expect "without a topology" 2 "pkb topo list"
+expect "without a topology" 2 "the run does not know its machine; --topology names it"
+run "$pkb" report "$tmp/run"
+check "a report without one has no utilisation" bash -c '! grep -q "Closeness to the hardware" "$1"' sh "$tmp/stdout"
 run "$pkb" roofline "$tmp" --topology host
 expect "without a run" 2 "no run directory"
 run "$pkb" census "$tmp/run"
@@ -93,6 +95,24 @@ run "$pkb" census "$tmp/run" --candidates
 expect "per candidate" 0 "peer, host_only"
 run "$pkb" census "$tmp/run" --json
 expect "as JSON" 0 '"word": "peers"'
+run "$pkb" run "$tmp/small.lua" --run "$tmp/no" --topology h100-smx-8
+expect "a run on a machine that is not known" 2 "did you mean 'h100-sxm-8'?"
+check "is not made" test ! -e "$tmp/no"
+run "$pkb" run "$tmp/small.lua" --run "$tmp/kept" --topology "$tmp/found.yaml"
+expect "a run that keeps its machine" 0 ""
+rm "$tmp/found.yaml"
+run "$pkb" roofline "$tmp/kept"
+expect "its roofline, without the file" 0 "Rooflines on found (datasheet figures)"
+run "$pkb" report "$tmp/kept"
+expect "its report" 0 "Bounds of found (datasheet figures"
+run "$pkb" report "$tmp/kept" --json
+expect "as JSON" 0 '"name": "found"'
+run "$pkb" report "$tmp/kept" --topology a100-sxm-8
+expect "on another machine" 0 "Bounds of a100-sxm-8 (datasheet figures"
+sed -i 's/"memory_gb": 80.0/"memory_gb": 90.0/' "$tmp/kept/run.json"
+run "$pkb" roofline "$tmp/kept"
+expect "a description that was changed" 2 "run.json: topology: digest: the content was changed"
+
 rm "$tmp"/run/candidates/*
 run "$pkb" census "$tmp/run"
 expect "a source that is gone" 3 "candidates/"

@@ -385,9 +385,10 @@ static void test_left_out(void **state)
 }
 
 /* Bounds of 0.1, 0.25, ... of the reference's 2 ms, by setting; the second setting has none. */
-static int bound_of(void *arg, const char *setting, double measured_ns, struct report_bound *bound)
+static int bound_of(void *arg, const char *setting, int nodes, double measured_ns, struct report_bound *bound)
 {
     const struct plan *p = arg;
+    assert_int_equal(nodes, 1);
     if (strcmp(setting, p->settings[0].digest) != 0)
         return -1;
     *bound =
@@ -403,11 +404,13 @@ static void test_utilisation(void **state)
     static const struct given g[] = {{0, OUTCOME_CORRECT, 2},  {1, OUTCOME_CORRECT, 4}, {2, OUTCOME_CORRECT, 5},
                                      {3, OUTCOME_CORRECT, 20}, {4, OUTCOME_CRASH, 0},   {5, OUTCOME_CORRECT, 2}};
     struct plan *p = synthetic_plan(2, 1, worlds, 1, 5);
-    struct report_options o = {.bound = bound_of, .bound_arg = p};
+    const struct report_machine machine = {"a-machine", "estimate", "0123456789abcdef", bound_of, p};
+    struct report_options o = {.machine = &machine};
     write_records(p, g, 6, "");
     char *text = report(&o, NULL);
     check_layout(text);
     expect_line(text, "model n of least 25 % median 75 % most compute memory link impossible missing infra");
+    assert_non_null(strstr(text, "Bounds of a-machine (estimate figures, 0123456789ab)."));
     expect_line(text, "model-0 3 5 20.0 20.0 40.0 50.0 50.0 0 0 4 1 4 0");
     free(text);
     o = (struct report_options){0};

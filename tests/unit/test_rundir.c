@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "orchestrator/progress.h"
-#include "orchestrator/rundir.h"
+#include "orchestrator/run_topology.h"
 #include "util/file.h"
 
 struct fixture {
@@ -95,13 +95,18 @@ static int teardown(void **state)
     return rc;
 }
 
-static struct rundir *create(struct fixture *f, struct pkb_error *err)
+static struct rundir *create_on(struct fixture *f, const struct topology *machine, struct pkb_error *err)
 {
     static char word[] = "pkb run";
     char *argv[] = {word, NULL};
-    struct rundir_options o = {.path = f->run, .launcher = "local", .argc = 1, .argv = argv};
+    struct rundir_options o = {.path = f->run, .launcher = "local", .topology = machine, .argc = 1, .argv = argv};
     err->text[0] = '\0';
     return rundir_create(&o, f->sweep, f->plan, err);
+}
+
+static struct rundir *create(struct fixture *f, struct pkb_error *err)
+{
+    return create_on(f, NULL, err);
 }
 
 static void assert_says(const struct pkb_error *err, const char *part)
@@ -229,6 +234,70 @@ static void test_open_malformed(void **state)
         assert_says(&err, "run.json");
         assert_says(&err, rows[i].says);
     }
+}
+
+/* ---- its machine ----------------------------------------------------------------------------------------------------- */
+
+/* What is kept does not depend on files that may change or be gone. */
+static void test_topology(void **state)
+{
+    struct fixture *f = *state;
+    struct pkb_error err;
+    struct topology given, kept;
+    assert_int_equal(run_topology_choose("h100-sxm-8", "host", true, &given, &err), 1);
+    struct rundir *r = create_on(f, &given, &err);
+    assert_non_null(r);
+    given.device.memory_gb = 1;
+    assert_int_equal(run_topology_find(r, NULL, NULL, &kept, &err), 1);
+    assert_string_equal(kept.name, "h100-sxm-8");
+    assert_true(kept.device.memory_gb == 80 && kept.n_links == 1);
+    assert_int_equal(run_topology_find(r, "a100-sxm-8", NULL, &kept, &err), 1);
+    assert_string_equal(kept.name, "a100-sxm-8");
+    assert_int_equal(run_topology_find(r, "no-such", NULL, &kept, &err), -1);
+    assert_says(&err, "--topology: there is no topology 'no-such'");
+    char *text = read_text(f->run, "run.json"), *at = strstr(text, "\"memory_gb\": 8");
+    assert_non_null(at);
+    at[strlen("\"memory_gb\": ")] = '9';
+    write_text(f->run, "run.json", text);
+    assert_int_equal(run_topology_find(r, NULL, NULL, &kept, &err), -1);
+    assert_says(&err, "run.json: topology: digest: the content was changed");
+    free(text);
+    rundir_destroy(r);
+}
+
+static void test_topology_chosen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *device;
+        bool here;
+        int want;
+        const char *says;
+    } rows[] = {
+        {NULL, "host", true, 0, NULL},      {"none", "cuda", true, 0, NULL},
+        {NULL, "cuda", false, 0, NULL},     {"h100-smx-8", "cuda", true, -1, "did you mean"},
+        {"b200-8", "host", false, 1, NULL}, {"/nonexistent.yaml", "host", true, -1, "/nonexistent.yaml"},
+    };
+    struct topology t;
+    struct pkb_error err;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(run_topology_choose(rows[i].name, rows[i].device, rows[i].here, &t, &err), rows[i].want);
+        if (rows[i].says)
+            assert_says(&err, rows[i].says);
+        else
+            assert_string_equal(err.text, "");
+    }
+}
+
+static void test_no_topology(void **state)
+{
+    struct fixture *f = *state;
+    struct pkb_error err;
+    struct topology t;
+    struct rundir *r = create(f, &err);
+    assert_non_null(r);
+    assert_int_equal(run_topology_find(r, NULL, NULL, &t, &err), 0);
+    rundir_destroy(r);
 }
 
 /* ---- the lock -------------------------------------------------------------------------------------------------------- */
@@ -384,6 +453,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_create_changed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_open_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_open_malformed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_topology, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_topology, setup, teardown),
+        cmocka_unit_test(test_topology_chosen),
         cmocka_unit_test_setup_teardown(test_lock, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lock_of_the_dead, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lock_garbage, setup, teardown),
