@@ -11,6 +11,7 @@
 
 int cmd_cancel(int argc, char **argv);
 int cmd_census(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_merge(int argc, char **argv);

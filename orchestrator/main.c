@@ -28,6 +28,7 @@ static const struct command {
     {"roofline", "how close a run's candidates are to the hardware", cmd_roofline},
     {"census", "by which means a run's candidates move data", cmd_census},
     {"topo", "descriptions of machines: list, show, validate, discover", cmd_topo},
+    {"doctor", "what would make a sweep fail here, and what to do about it", cmd_doctor},
     {"version", "versions of pkb and of the libraries it uses", cmd_version},
 };
 

@@ -68,6 +68,17 @@ run srun -n 2 "$build/libexec/pkb-agent" --run "$tmp/nodes" --shard 0 --attempt 
 expect "agents without PMIx say what to do" 3 "add --mpi=pmix"
 run srun --mpi=pmix -n 3 "$build/libexec/pkb-agent" --run "$tmp/nodes" --shard 0 --attempt 9
 expect "a world of the wrong size is refused" 3 "this shard needs 2 ranks, PMIx says 3"
+run "$pkb" doctor --launcher slurm --nodes 4 --dir "$tmp"
+expect "doctor finds the cluster in order" 0 "8 ranks by srun on n1 n2 n3 n4"
+says "clocks of the nodes" "of each other"
+run "$pkb" doctor --launcher slurm --nodes 2 --dir /tmp
+expect "doctor in a folder that nodes do not share" 1 "can all nodes write the folder"
+run "$pkb" doctor --launcher slurm --slurm mpi=pmix_v99
+expect "doctor without the PMIx plugin" 1 "does not name 'pmix_v99'"
+run "$pkb" doctor --launcher slurm --slurm partition=nonsense --dir "$tmp"
+expect "doctor with a partition that is not there" 1 "Invalid partition"
+run "$pkb" doctor --launcher slurm --gpus --slurm ranks_per_node=2 --dir "$tmp"
+expect "doctor with GPUs that are files only" 1 "a rank sees 0 GPUs"
 run "$pkb" run --launcher slurm --slurm partition=nonsense --run "$tmp/refused" "$tmp/nodes.lua"
 expect "a refused job is told" 3 "the job was refused: Invalid partition"
 run "$pkb" run --launcher slurm --slurm throtle=4 --run "$tmp/unknown" "$tmp/nodes.lua"

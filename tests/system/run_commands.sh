@@ -25,6 +25,15 @@ run "$pkb" --version
 expect "version" 0 "sqlite"
 run sh -c '"$1" version >/dev/full' sh "$pkb"
 expect "standard output that is full" 3 "cannot write to standard output"
+run "$pkb" doctor --dir "$tmp"
+expect "doctor" 0 "2 ranks by local"
+says "the folder is seen by all ranks" "every rank writes there"
+run env PKB_CC=/no/such/compiler "$pkb" doctor --dir "$tmp" --json
+expect "doctor without a compiler" 1 '"state": "BAD"'
+run "$pkb" doctor --dir /proc
+expect "doctor in a folder that cannot be written" 1 "name another folder with --dir"
+run "$pkb" doctor --dir "$tmp/nowhere"
+expect "doctor in no folder" 2 "No such file"
 run "$pkb" problems
 expect "problems" 0 "13_gemm_allreduce"
 run "$pkb" problems --family collective --json
