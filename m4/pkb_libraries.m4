@@ -11,6 +11,7 @@ AC_DEFUN([PKB_CHECK_LIBRARIES], [
   PKB_REQUIRE([PMIX], [pmix >= 4.0], [libpmix-dev])
   PKB_REQUIRE([UCX], [ucx >= 1.12], [libucx-dev])
   PKB_REQUIRE([OPENBLAS], [openblas], [libopenblas-dev])
+  PKB_REQUIRE([FFTW], [fftw3f], [libfftw3-dev])
   PKB_REQUIRE([JANSSON], [jansson >= 2.13], [libjansson-dev])
   PKB_REQUIRE([SQLITE], [sqlite3 >= 3.35], [libsqlite3-dev])
   PKB_REQUIRE([CRYPTO], [libcrypto >= 3.0], [libssl-dev])

@@ -41,6 +41,7 @@ static void host_close(struct rt_device *dev)
 {
     host_comm_teardown(dev);
     host_symm_teardown(dev);
+    host_transform_teardown(dev);
     for (int i = 0; i < SCRATCH_COUNT; i++)
         free(dev->scratch[i].data);
     free(dev->events);
@@ -181,6 +182,7 @@ __attribute__((visibility("default"))) const struct rt_backend pkb_rt_backend = 
     .argsort = host_argsort,
     .search_sorted = host_search_sorted,
     .im2col = host_im2col,
+    .fft = host_transform,
     .bincount = host_bincount,
     .diagonal = host_diagonal,
     .comm_setup = host_comm_setup,

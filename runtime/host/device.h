@@ -7,6 +7,8 @@
 
 struct host_blas;
 struct host_comm;
+struct host_fft;
+struct host_fft_plans;
 struct host_symm;
 
 /* Independent pieces of scratch memory, kept from call to call. */
@@ -24,8 +26,10 @@ struct rt_device {
     int64_t *events; /* times */
     int n_events;
     const struct host_blas *blas; /* loaded at the first product */
-    struct host_comm *comm;       /* set up by comm_setup */
-    struct host_symm *symm;       /* symmetric memory; NULL: not used yet */
+    const struct host_fft *fft;   /* loaded at the first transform */
+    struct host_fft_plans *fft_plans;
+    struct host_comm *comm; /* set up by comm_setup */
+    struct host_symm *symm; /* symmetric memory; NULL: not used yet */
 };
 
 /* At least `bytes` of scratch memory, aligned to 64 bytes; what was there before is lost. NULL with the error set. */
@@ -62,6 +66,9 @@ int host_search_sorted(struct rt_device *dev, pkb_tensor *position, const pkb_te
                        struct pkb_error *err);
 int host_im2col(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const struct rt_im2col_form *form,
                 struct pkb_error *err);
+int host_transform(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *src, const struct rt_fft_form *form,
+                   struct pkb_error *err);
+void host_transform_teardown(struct rt_device *dev);
 int host_bincount(struct rt_device *dev, pkb_tensor *counts, const pkb_tensor *values, struct pkb_error *err);
 int host_diagonal(struct rt_device *dev, pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *err);
 
