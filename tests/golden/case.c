@@ -5,43 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/golden/npy.h"
-#include "tests/support/evaluate.h"
 #include "util/file.h"
 #include "util/json.h"
 
-/* No golden array is larger. */
-#define LARGEST_FILE ((size_t)64 << 20)
-
 /* ---- description --------------------------------------------------------------------------------------------------- */
 
-static int apply_scalar(struct problem_setting *s, const char *name, const json_t *value, struct pkb_error *err)
+/* A case of integers alone has no T: any does. */
+static int parse_dtype(const char *text, struct pkb_error *err)
 {
-    if (json_is_boolean(value))
-        return problem_setting_override(s, name, json_is_true(value), err);
-    if (!json_is_number(value))
-        return pkb_error_set(err, "scalar %s is not a number", name);
-    return problem_setting_override(s, name, json_number_value(value), err);
-}
-
-/* Scalars are parameters; null means not given. */
-static int apply_scalars(struct golden_case *c, bool fixed[PROBLEM_MAX_PARAMS], struct pkb_error *err)
-{
-    json_t *scalars;
-    const char *name;
-    json_t *value;
-    if (pkb_json_object(c->meta, "scalars", &scalars, err) < 0)
-        return -1;
-    if (json_object_get(c->meta, "scalars_per_rank"))
-        return pkb_error_set(err, "scalars that differ between ranks are not supported");
-    json_object_foreach(scalars, name, value)
-    {
-        if (!json_is_null(value) && apply_scalar(&c->setting, name, value, err) < 0)
-            return -1;
-        for (int i = 0; i < c->problem->n_params; i++)
-            fixed[i] = fixed[i] || strcmp(c->problem->params[i].name, name) == 0;
-    }
-    return 0;
+    int dtype = dtype_parse(text);
+    if (dtype < 0)
+        return pkb_error_set(err, "unknown dtype '%s'", text);
+    return dtype == PKB_I64 ? PKB_F32 : dtype;
 }
 
 static int read_setting(struct golden_case *c, struct pkb_error *err)
@@ -49,17 +24,17 @@ static int read_setting(struct golden_case *c, struct pkb_error *err)
     bool fixed[PROBLEM_MAX_PARAMS] = {false};
     const char *dtype_text;
     int64_t world;
-    json_t *inputs;
     if (pkb_json_int(c->meta, "world_size", 1, PROBLEM_MAX_WORLD, &world, err) < 0 ||
-        pkb_json_string(c->meta, "dtype", &dtype_text, err) < 0 || pkb_json_array(c->meta, "inputs", &inputs, err) < 0)
+        pkb_json_string(c->meta, "dtype", &dtype_text, err) < 0)
         return -1;
-    int dtype = dtype_parse(dtype_text);
+    int dtype = parse_dtype(dtype_text, err);
     if (dtype < 0)
-        return pkb_error_set(err, "unknown dtype '%s'", dtype_text);
-    problem_setting_init(&c->setting, c->problem, SHAPE_TINY, dtype, 0, (int)world);
-    if (apply_scalars(c, fixed, err) < 0)
         return -1;
-    return golden_infer_sizes(&c->setting, inputs, fixed, err);
+    problem_setting_init(&c->setting, c->problem, SHAPE_TINY, dtype, 0, (int)world);
+    if (golden_scalars(c, fixed, err) < 0 || golden_arrays_read(c, "inputs", &c->in, err) < 0 ||
+        golden_arrays_read(c, "outputs", &c->out, err) < 0)
+        return -1;
+    return golden_infer_sizes(c, fixed, err);
 }
 
 static int read_meta(struct golden_case *c, struct pkb_error *err)
@@ -86,76 +61,78 @@ int golden_case_load(struct golden_case *c, const char *folder, struct pkb_error
 
 void golden_case_destroy(struct golden_case *c)
 {
+    golden_arrays_destroy(&c->in);
+    golden_arrays_destroy(&c->out);
     free(c->folder);
     json_decref(c->meta);
     memset(c, 0, sizeof(*c));
 }
 
-/* ---- arrays -------------------------------------------------------------------------------------------------------- */
+/* ---- inputs -------------------------------------------------------------------------------------------------------- */
 
-static int take_array(const char *contents, size_t size, const json_t *entry, const pkb_tensor *form, void *dst,
-                      struct pkb_error *err)
+static int set_element(pkb_tensor *t, size_t i, const json_t *value, struct pkb_error *err)
 {
-    struct npy array;
-    pkb_tensor t;
-    const char *dtype;
-    char ours[80], theirs[80];
-    if (pkb_json_string(entry, "dtype", &dtype, err) < 0 || npy_parse(contents, size, &array, err) < 0 ||
-        npy_tensor(&array, dtype, &t, err) < 0)
-        return -1;
-    if (!tensor_same_form(&t, form)) {
-        tensor_describe(form, ours, sizeof(ours));
-        tensor_describe(&t, theirs, sizeof(theirs));
-        return pkb_error_set(err, "the problem has %s, the file %s", ours, theirs);
-    }
-    memcpy(dst, t.data, array.bytes);
+    double number = json_is_true(value) ? 1 : json_number_value(value);
+    if (!json_is_number(value) && !json_is_boolean(value) && !json_is_null(value))
+        return pkb_error_set(err, "the scalar is not a number");
+    dtype_from_f64(t->dtype, (char *)t->data + i * dtype_size(t->dtype), &number, 1);
     return 0;
 }
 
-/* Reads FOLDER/rank<r>_<direction>_<name>.npy, an array of that form, into dst. */
-static int read_array(const struct golden_case *c, int rank, const char *direction, const json_t *entry, const pkb_tensor *form,
-                      void *dst, struct pkb_error *err)
+/* A number, or a list of as many as there are elements. */
+static int load_scalar(const json_t *value, pkb_tensor *t, struct pkb_error *err)
 {
-    const char *name;
-    char *contents = NULL;
-    size_t size = 0;
-    if (pkb_json_string(entry, "name", &name, err) < 0)
+    int64_t n;
+    if (tensor_numel(t, &n, err) < 0)
         return -1;
-    char *path = pkb_format(err, "%s/rank%d_%s_%s.npy", c->folder, rank, direction, name);
-    if (!path)
-        return -1;
-    int rc = pkb_file_read(path, LARGEST_FILE, &contents, &size, err);
-    if (rc == 0) {
-        rc = take_array(contents, size, entry, form, dst, err);
-        if (rc < 0)
-            pkb_error_prefix(err, "%s", path);
+    if (n != (json_is_array(value) ? (int64_t)json_array_size(value) : 1))
+        return pkb_error_set(err, "the scalar has not %lld elements", (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        if (set_element(t, (size_t)i, json_is_array(value) ? json_array_get(value, (size_t)i) : value, err) < 0)
+            return -1;
     }
-    free(contents);
-    free(path);
-    return rc;
+    return 0;
 }
 
-/* As many arrays as tensors: then every array is used, as every tensor has one. */
-static int check_count(const json_t *list, int n, const char *what, struct pkb_error *err)
+/* The number of rows of the tensors whose rows input k counts. */
+static int load_count(const struct golden_case *c, struct evaluation_rank *rank, int k, struct pkb_error *err)
 {
-    if (json_array_size(list) != (size_t)n)
-        return pkb_error_set(err, "the case has %zu %s, the problem %d", json_array_size(list), what, n);
+    int64_t count = -1;
+    for (int i = 0; i < rank->n_in; i++) {
+        struct golden_source source;
+        if (rank->inputs[i].rows_in != 1 + k)
+            continue;
+        golden_source_find(&c->in, rank->inputs[i].name, &source);
+        int64_t rows = golden_source_rows(&source, rank->setting.rank);
+        if (count >= 0 && rows != count)
+            return pkb_error_set(err, "tensors of %lld and %lld rows", (long long)count, (long long)rows);
+        count = rows;
+    }
+    memcpy(rank->set.in[k].data, &count, sizeof(count));
     return 0;
+}
+
+static int load_input(const struct golden_case *c, struct evaluation_rank *rank, int k, struct pkb_error *err)
+{
+    const struct problem_tensor *t = &rank->inputs[k];
+    struct golden_source source;
+    golden_source_find(&c->in, t->name, &source);
+    if (source.n > 0)
+        return golden_source_load(c, &source, rank->setting.rank, "in", t, rank->set.in[k].data, err);
+    if (problem_counts_rows(rank->inputs, rank->n_in, k))
+        return load_count(c, rank, k, err);
+    return load_scalar(golden_scalar(c, t->name, rank->setting.rank), &rank->set.in[k], err);
 }
 
 static int load_inputs(const struct golden_case *c, struct evaluation *e, struct pkb_error *err)
 {
-    const json_t *list = json_object_get(c->meta, "inputs");
-    struct problem_tensor t[PROBLEM_MAX_TENSORS];
     for (int q = 0; q < e->world; q++) {
         struct evaluation_rank *rank = &e->ranks[q];
-        int n = c->problem->inputs(&rank->setting, t);
-        if (check_count(list, n, "inputs", err) < 0)
+        if (golden_rank_params(c, rank, err) < 0)
             return -1;
-        for (int i = 0; i < n; i++) {
-            const json_t *entry = golden_find_array(list, t[i].name);
-            if (read_array(c, q, "in", entry, &t[i].form, rank->set.in[i].data, err) < 0)
-                return -1;
+        for (int k = 0; k < rank->n_in; k++) {
+            if (load_input(c, rank, k, err) < 0)
+                return pkb_error_prefix(err, "rank %d: input %s", q, rank->inputs[k].name);
         }
     }
     return 0;
@@ -205,8 +182,8 @@ static int largest_magnitude(const pkb_tensor *t, double *largest, struct pkb_er
     return 0;
 }
 
-static int compare_output(const struct golden_case *c, const json_t *entry, const pkb_tensor *expected, const pkb_tensor *actual,
-                          struct pkb_error *err)
+static int compare(const struct golden_case *c, const json_t *entry, const pkb_tensor *expected, const pkb_tensor *actual,
+                   struct pkb_error *err)
 {
     struct problem_difference d;
     char text[256];
@@ -221,34 +198,50 @@ static int compare_output(const struct golden_case *c, const json_t *entry, cons
     return pkb_error_set(err, "%s", text);
 }
 
-static int check_output(const struct golden_case *c, int rank, const char *name, const pkb_tensor *actual, struct pkb_error *err)
+/* The rows that count on both sides, which are as many. */
+static int count_rows(const struct evaluation_rank *rank, int k, const struct golden_source *source, pkb_tensor *actual,
+                      struct pkb_error *err)
 {
-    const json_t *entry = golden_find_array(json_object_get(c->meta, "outputs"), name);
-    pkb_tensor expected = *actual;
-    size_t bytes = evaluation_bytes(actual);
-    if (!entry)
-        return pkb_error_set(err, "the case has no output %s", name);
-    expected.data = malloc(bytes + 1);
+    int64_t rows, golden = golden_source_rows(source, rank->setting.rank);
+    if (rank->outputs[k].rows_in == 0)
+        return 0;
+    if (problem_rows(rank->outputs, rank->out, k, &rows, err) < 0)
+        return -1;
+    if (rows != golden)
+        return pkb_error_set(err, "%lld rows, the case has %lld", (long long)rows, (long long)golden);
+    actual->shape[0] = rows;
+    return 0;
+}
+
+static int check_output(const struct golden_case *c, const struct evaluation_rank *rank, int k, struct pkb_error *err)
+{
+    struct golden_source source;
+    pkb_tensor actual = rank->out[k], expected;
+    size_t bytes = evaluation_bytes(&actual);
+    golden_source_find(&c->out, rank->outputs[k].name, &source);
+    if (source.n == 0 && problem_counts_rows(rank->outputs, rank->n_out, k))
+        return 0; /* checked with what it counts */
+    if (count_rows(rank, k, &source, &actual, err) < 0)
+        return -1;
+    expected = actual;
+    expected.data = calloc(1, bytes + 1);
     if (!expected.data)
         return pkb_error_errno(err, "%zu bytes", bytes);
-    int rc = read_array(c, rank, "out", entry, actual, expected.data, err);
+    int rc = golden_source_load(c, &source, rank->setting.rank, "out", &rank->outputs[k], expected.data, err);
     if (rc == 0)
-        rc = compare_output(c, entry, &expected, actual, err);
+        rc = compare(c, source.part[0]->entry, &expected, &actual, err);
     free(expected.data);
-    return rc == 0 ? 0 : pkb_error_prefix(err, "output %s", name);
+    return rc;
 }
 
 static int check_outputs(const struct golden_case *c, const struct evaluation *e, struct pkb_error *err)
 {
-    struct problem_tensor t[PROBLEM_MAX_TENSORS];
     for (int q = 0; q < e->world; q++) {
         const struct evaluation_rank *rank = &e->ranks[q];
-        int n = c->problem->outputs(&rank->setting, t);
-        int rc = check_count(json_object_get(c->meta, "outputs"), n, "outputs", err);
-        for (int k = 0; k < n && rc == 0; k++)
-            rc = check_output(c, q, t[k].name, &rank->out[k], err);
-        if (rc < 0)
-            return pkb_error_prefix(err, "rank %d", q);
+        for (int k = 0; k < rank->n_out; k++) {
+            if (check_output(c, rank, k, err) < 0)
+                return pkb_error_prefix(err, "rank %d: output %s", q, rank->outputs[k].name);
+        }
     }
     return 0;
 }

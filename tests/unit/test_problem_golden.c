@@ -34,20 +34,29 @@ struct row {
     double value;
 };
 
+/* An array of two dimensions on every one of 1 or 2 ranks. */
+#define ONE(name, m, n) "{\"name\": \"" name "\", \"shape\": [[" #m ", " #n "]]}"
+#define TWO(name, m, n) "{\"name\": \"" name "\", \"shape\": [[" #m ", " #n "], [" #m ", " #n "]]}"
+#define IN(list) "\"inputs\": [" list "], "
+#define OUT(list) "\"outputs\": [" list "]}"
+#define X_AND_Y(m, n) IN(ONE("x", m, n)) OUT(ONE("y", m, n))
+
 static const struct row rows[] = {
-    {HEAD(1, 2) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, 7], [5, 7]]}]}", NULL, "N", 7},
-    {HEAD(2, 1) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[1000, 3]]}]}", NULL, "M", 1000},
-    {HEAD(12, 2) NO_SCALARS "\"inputs\": [{\"name\": \"B\", \"shape\": [[48, 5], [48, 5]]}, "
-                            "{\"name\": \"A_local\", \"shape\": [[6, 24], [6, 24]]}]}",
-     NULL, "K", 48},
-    {HEAD(16, 2) NO_SCALARS "\"inputs\": [{\"name\": \"A_local\", \"shape\": [[6, 9], [6, 9]]}, "
-                            "{\"name\": \"B_local\", \"shape\": [[9, 5], [9, 5]]}]}",
-     NULL, "K", 18},
-    {HEAD(5, 2) "\"scalars\": {\"src\": 1}, \"inputs\": [{\"name\": \"x\", \"shape\": [[3, 4], [2, 3, 4]]}]}", NULL, "M", 3},
+    {HEAD(1, 2) NO_SCALARS IN(TWO("x", 5, 7)) OUT(TWO("y", 5, 7)), NULL, "N", 7},
+    {HEAD(2, 1) NO_SCALARS IN(ONE("x", 1000, 3)) "\"outputs\": [{\"name\": \"y\", \"shape\": [[1, 1000, 3]]}]}", NULL, "M", 1000},
+    {HEAD(12, 2) NO_SCALARS IN(TWO("B", 48, 5) ", " TWO("A_local", 6, 24)) OUT(TWO("C", 6, 5)), NULL, "K", 48},
+    {HEAD(16, 2) NO_SCALARS IN(TWO("A_local", 6, 9) ", " TWO("B_local", 9, 5)) OUT(TWO("C_local", 3, 5)), NULL, "K", 18},
+    {HEAD(5,
+          2) "\"scalars\": {\"src\": 1}, \"inputs\": [{\"name\": \"x\", \"shape\": [[3, 4], [2, 3, 4]]}], " OUT(TWO("y", 3, 4)),
+     NULL, "M", 3},
     {HEAD(18, 1) "\"scalars\": {\"eps\": 0.5}, \"inputs\": [{\"name\": \"x\", \"shape\": [[3, 4]]}, "
-                 "{\"name\": \"w\", \"shape\": [[4]]}]}",
+                 "{\"name\": \"w\", \"shape\": [[4]]}], " OUT(ONE("y", 3, 4)),
      NULL, "eps", 0.5},
-    {HEAD(4, 1) "\"scalars\": {\"dst\": null}, \"inputs\": [{\"name\": \"x\", \"shape\": [[3, 4]]}]}", NULL, "dst", 0},
+    {HEAD(4, 1) "\"scalars\": {\"dst\": null}, " X_AND_Y(3, 4), NULL, "dst", 0},
+    {HEAD(4, 2) "\"scalars\": {\"dst\": 0}, \"scalars_per_rank\": {\"dst\": [0, 1]}, " IN(TWO("x", 3, 4)) OUT(TWO("y", 3, 4)),
+     NULL, "dst", 1},
+    {HEAD(4, 1) "\"scalars\": {\"dst\": false}, " X_AND_Y(3, 4), NULL, "dst", 0},
+    {"{\"format\": 1, \"problem_id\": 1, \"world_size\": 1, \"dtype\": \"i64\", " NO_SCALARS X_AND_Y(3, 4), NULL, "M", 3},
 
     {"{", "line 1", NULL, 0},
     {"{\"format\": 2, \"problem_id\": 1}", "format", NULL, 0},
@@ -57,20 +66,29 @@ static const struct row rows[] = {
     {"{\"format\": 1, \"problem_id\": 1, \"world_size\": 0}", "world_size", NULL, 0},
     {"{\"format\": 1, \"problem_id\": 1, \"world_size\": 1, \"dtype\": \"f33\", \"inputs\": []}", "unknown dtype 'f33'", NULL, 0},
     {HEAD(1, 1) NO_SCALARS "\"inputs\": {}}", "inputs", NULL, 0},
-    {HEAD(1, 1) NO_SCALARS "\"inputs\": []}", "there is no input x", NULL, 0},
-    {HEAD(1, 1) "\"inputs\": []}", "scalars", NULL, 0},
-    {HEAD(1, 1) NO_SCALARS "\"inputs\": [{\"name\": \"y\", \"shape\": [[5, 7]]}]}", "there is no input x", NULL, 0},
-    {HEAD(1, 2) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, 7]]}]}", "no shape for rank 1", NULL, 0},
-    {HEAD(1, 2) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, 7], [5, 8]]}]}", "no values of the problem's", NULL,
+    {HEAD(1, 1) NO_SCALARS "\"inputs\": []}", "outputs", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS IN("") OUT(""), "input x on rank 0: the case has no array", NULL, 0},
+    {HEAD(1, 1) IN("") OUT(""), "scalars", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS IN(ONE("y", 5, 7)) OUT(ONE("y", 5, 7)), "input x on rank 0: the case has no array", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS IN(ONE("x", 5, 7)) OUT(ONE("z", 5, 7)), "output y on rank 0: the case has no array", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS IN(ONE("x", 5, 7) ", " ONE("w", 5, 7)) OUT(ONE("y", 5, 7)), "arrays that are no tensors", NULL, 0},
+    {HEAD(1, 2) NO_SCALARS IN(ONE("x", 5, 7)) OUT(TWO("y", 5, 7)), "no shape for rank 1", NULL, 0},
+    {HEAD(1, 2) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, 7], [5, 8]]}], " OUT(TWO("y", 5, 7)),
+     "input x on rank 1: the problem has the shape (5, 7), the case (5, 8)", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, 7, 1]]}], " OUT(ONE("y", 5, 7)), "the case (5, 7, 1)",
+     NULL, 0},
+    {HEAD(1, 1) NO_SCALARS IN(ONE("x", 5, 7)) OUT(ONE("y", 7, 5)), "no values of the problem's", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS IN(ONE("x", 5, -7)) OUT(""), "no size", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS IN(ONE("x", 5, 7.5)) OUT(""), "no size", NULL, 0},
+    {HEAD(1, 1) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [5, 7]}], " OUT(""), "no shape for rank 0", NULL, 0},
+    {HEAD(1, 1) "\"scalars\": {\"rows\": 5}, " X_AND_Y(5, 7), "no parameter 'rows'", NULL, 0},
+    {HEAD(1, 1) "\"scalars\": {\"M\": [5]}, " X_AND_Y(5, 7), "scalar M is not a number", NULL, 0},
+    {HEAD(4, 1) "\"scalars\": {\"dst\": 0.5}, " X_AND_Y(5, 7), "not a whole number", NULL, 0},
+    {HEAD(4, 1) "\"scalars\": {\"dst\": \"0\"}, " X_AND_Y(5, 7), "scalar dst is not a number", NULL, 0},
+    {HEAD(4, 2) "\"scalars\": {\"dst\": 0}, \"scalars_per_rank\": {\"dst\": [0]}, " IN(TWO("x", 3, 4)) OUT(TWO("y", 3, 4)),
+     "dst has not one value per rank", NULL, 0},
+    {HEAD(4, 1) "\"scalars\": {\"dst\": 0}, \"scalars_per_rank\": {\"dst\": [null]}, " X_AND_Y(5, 7), "dst is not a number", NULL,
      0},
-    {HEAD(1, 1) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, 7, 1]]}]}", "no values of the problem's", NULL, 0},
-    {HEAD(1, 1) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, -7]]}]}", "no size", NULL, 0},
-    {HEAD(1, 1) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [[5, 7.5]]}]}", "no size", NULL, 0},
-    {HEAD(1, 1) NO_SCALARS "\"inputs\": [{\"name\": \"x\", \"shape\": [5, 7]}]}", "no shape for rank 0", NULL, 0},
-    {HEAD(1, 1) "\"scalars\": {\"rows\": 5}, \"inputs\": []}", "no parameter 'rows'", NULL, 0},
-    {HEAD(1, 1) "\"scalars\": {\"M\": [5]}, \"inputs\": []}", "scalar M is not a number", NULL, 0},
-    {HEAD(4, 1) "\"scalars\": {\"dst\": 0.5}, \"inputs\": []}", "not a whole number", NULL, 0},
-    {HEAD(1, 1) NO_SCALARS "\"scalars_per_rank\": {\"M\": [5]}, \"inputs\": []}", "differ between ranks", NULL, 0},
 };
 
 static void descriptions_are_read(void **state)
