@@ -30,7 +30,7 @@ struct subject {
     struct evaluation *wide[TRIALS];              /* the same inputs in f64 */
     struct evaluation *own[TRIALS][MAX_WORLD];    /* [r]: all ranks have rank r's inputs, as if r took its own for its peers' */
     struct evaluation *silent[TRIALS][MAX_WORLD]; /* [r]: all inputs but rank r's are zero */
-    struct evaluation *published[2];              /* pkb profiles, twice */
+    struct evaluation *published[2];              /* pkb profiles, twice; NULL where they refuse T */
 };
 
 /* A row of the tests below. */
@@ -130,7 +130,7 @@ static void add_subject(struct batch *b, const struct problem *p)
         add_trial(b, subject, &s, t);
     s.inputs = PROFILE_PKB;
     s.tolerance = PROFILE_PKB;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && problem_setting_check(&s, NULL) == 0; i++) {
         subject->published[i] = add(b, &s);
         evaluation_init(subject->published[i], 0);
     }
@@ -219,7 +219,8 @@ static void right_results_pass(void **state)
             all_pass(s, "a second run", s->expected[t], s->again[t]);
             all_pass(s, "f64 rounded once", s->expected[t], s->wide[t]);
         }
-        all_pass(s, "pkb profiles", s->published[0], s->published[1]);
+        if (s->published[0])
+            all_pass(s, "pkb profiles", s->published[0], s->published[1]);
     }
     free_batch(b);
 }

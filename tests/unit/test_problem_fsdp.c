@@ -17,6 +17,11 @@ static const struct setting_row setting_rows[] = {
     {23, PKB_F16, 0, 64, NULL, 0, NULL},
     {23, PKB_BF16, 0, 2, "N", 0, "N = 0 is less than 1"},
     {23, PKB_BF16, 0, 1024, "M", 1e12, "must be less than 2^53"},
+    {43, PKB_F16, 2, 3, "step", 7, NULL},
+    {43, PKB_BF16, 0, 2, "step", 0, "step = 0 is less than 1"},
+    {43, PKB_BF16, 0, 2, "beta1", 1, "beta1 = 1 is not in [0, 1)"},
+    {43, PKB_BF16, 0, 2, "beta2", -0.5, "beta2 = -0.5 is not in [0, 1)"},
+    {43, PKB_BF16, 0, 2, "eps", 0, "eps = 0 is not positive"},
     {44, PKB_F64, 2, 3, "n", 7, NULL},
     {44, PKB_BF16, 0, 2, "bs", 0, "bs = 0 is less than 1"},
     {44, PKB_BF16, 0, 2, "n", 0, "output avg has no elements"},
@@ -34,7 +39,9 @@ static void settings_are_checked(void **state)
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
     {9, 0, 2, 10440, 14112, 288}, {9, 0, 4, 10476, 14112, 432}, {23, 0, 2, 10, 28, 2},
-    {23, 3, 4, 10, 28, 6},        {44, 0, 2, 9000, 6504, 1626}, {44, 0, 4, 9000, 6504, 2439},
+    {23, 3, 4, 10, 28, 6},        {43, 0, 2, 2800, 2400, 400},
+    {43, 0, 4, 2800, 3200, 1200},
+    {44, 0, 2, 9000, 6504, 1626}, {44, 0, 4, 9000, 6504, 2439},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
