@@ -248,12 +248,184 @@ static void test_search_sorted(void **state)
     rt_release_all(rt);
 }
 
+/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+
+struct operands {
+    struct rt *rt;
+    pkb_tensor *f34, *f24, *f4, *b24, *i4, *i2, *i24, *i64_24, *scalar;
+};
+
+static void bad_take_axis(struct operands *o)
+{
+    rt_take(o->rt, o->f24, o->f34, o->i2, 2);
+}
+static void bad_take_index_dims(struct operands *o)
+{
+    rt_take(o->rt, o->f24, o->f34, o->i24, 0);
+}
+static void bad_take_index_type(struct operands *o)
+{
+    rt_take(o->rt, o->f24, o->f34, o->f4, 1);
+}
+static void bad_take_shape(struct operands *o)
+{
+    rt_take(o->rt, o->f24, o->f34, o->i4, 0);
+}
+static void bad_take_range(struct operands *o)
+{
+    rt_fill(o->rt, o->i2, 3);
+    rt_take(o->rt, o->f24, o->f34, o->i2, 0);
+}
+static void bad_take_self(struct operands *o)
+{
+    rt_take(o->rt, o->f24, o->f24, o->i2, 0);
+}
+static void bad_take_rows_self(struct operands *o)
+{
+    rt_take_rows(o->rt, o->f24, o->f24, o->i2);
+}
+static void bad_along_dims(struct operands *o)
+{
+    rt_take_along(o->rt, o->f4, o->f24, o->i4);
+}
+static void bad_along_leading(struct operands *o)
+{
+    rt_take_along(o->rt, o->f24, o->f34, o->i24);
+}
+static void bad_along_type(struct operands *o)
+{
+    rt_take_along(o->rt, o->b24, o->f24, o->i24);
+}
+static void bad_along_range(struct operands *o)
+{
+    rt_iota(o->rt, o->i24, -7, 1);
+    rt_take_along(o->rt, rt_new_like(o->rt, PKB_F32, o->f24), o->f24, o->i24);
+}
+static void bad_put_index(struct operands *o)
+{
+    rt_put_rows(o->rt, o->f34, o->f24, o->i4);
+}
+static void bad_put_rows(struct operands *o)
+{
+    rt_put_rows(o->rt, o->f4, o->f24, o->i2);
+}
+static void bad_put_scalar(struct operands *o)
+{
+    rt_put_rows(o->rt, o->scalar, o->f24, o->i2);
+}
+static void bad_put_type(struct operands *o)
+{
+    rt_put_rows(o->rt, rt_new(o->rt, PKB_BF16, RT_SHAPE(3, 4)), o->f24, o->i2);
+}
+static void bad_put_range(struct operands *o)
+{
+    rt_fill(o->rt, o->i2, 3);
+    rt_put_rows(o->rt, o->f34, o->f24, o->i2);
+}
+static void bad_add_self(struct operands *o)
+{
+    rt_add_rows(o->rt, o->f24, o->f24, o->i2);
+}
+static void bad_add_range(struct operands *o)
+{
+    rt_fill(o->rt, o->i2, -1);
+    rt_add_rows(o->rt, o->f34, o->f24, o->i2);
+}
+static void bad_add_missing(struct operands *o)
+{
+    rt_add_rows(o->rt, o->f34, o->f24, NULL);
+}
+static void bad_sort_shape(struct operands *o)
+{
+    rt_argsort(o->rt, o->i64_24, o->f34);
+}
+static void bad_sort_scalar(struct operands *o)
+{
+    rt_argsort(o->rt, rt_new(o->rt, PKB_I64, RT_SCALAR), o->scalar);
+}
+static void bad_sort_self(struct operands *o)
+{
+    rt_argsort(o->rt, o->i64_24, o->i64_24);
+}
+static void bad_search_table(struct operands *o)
+{
+    rt_search_sorted(o->rt, o->i64_24, o->f34, o->f24, false);
+}
+static void bad_search_type(struct operands *o)
+{
+    rt_search_sorted(o->rt, o->i64_24, o->f4, o->b24, false);
+}
+static void bad_search_position(struct operands *o)
+{
+    rt_search_sorted(o->rt, o->i24, o->f4, o->f24, true);
+}
+
+static const struct {
+    void (*call)(struct operands *o);
+    const char *text;
+} bad_calls[] = {
+    {bad_take_axis, "take: axis 2 of f32[3, 4]"},
+    {bad_take_index_dims, "take: index is i32[2, 4], one dimension is needed"},
+    {bad_take_index_type, "take: index is f32[4], i32 or i64 is needed"},
+    {bad_take_shape, "take: destination is f32[2, 4], the result f32[4, 4]"},
+    {bad_take_range, "take: index[0] is 3, there are 3 entries"},
+    {bad_take_self, "take: destination is the source"},
+    {bad_take_rows_self, "take_rows: destination is the source"},
+    {bad_along_dims, "take_along: source is f32[2, 4], index i32[4]"},
+    {bad_along_leading, "take_along: source is f32[3, 4], index i32[2, 4]"},
+    {bad_along_type, "take_along: destination is bf16[2, 4], the result f32[2, 4]"},
+    {bad_along_range, "take_along: index[0] is -7, there are 4 entries"},
+    {bad_put_index, "put_rows: source is f32[2, 4], index i32[4]"},
+    {bad_put_rows, "put_rows: rows of f32[2, 4] do not fit into f32[4]"},
+    {bad_put_scalar, "put_rows: rows of f32[2, 4] do not fit into f32[]"},
+    {bad_put_type, "put_rows: destination is bf16, source f32"},
+    {bad_put_range, "put_rows: index[0] is 3, there are 3 entries"},
+    {bad_add_self, "add_rows: destination is the source"},
+    {bad_add_range, "add_rows: index[0] is -1, there are 3 entries"},
+    {bad_add_missing, "add_rows: index is missing"},
+    {bad_sort_shape, "argsort: order is i64[2, 4], keys f32[3, 4]"},
+    {bad_sort_scalar, "argsort: order is i64[], keys f32[]"},
+    {bad_sort_self, "argsort: order shares the storage of the keys"},
+    {bad_search_table, "search_sorted: table is f32[3, 4], values f32[2, 4]"},
+    {bad_search_type, "search_sorted: table is f32[4], values bf16[2, 4]"},
+    {bad_search_position, "search_sorted: position is i32[2, 4], values f32[2, 4]"},
+};
+
+static void test_bad_calls(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad_calls) / sizeof(bad_calls[0]); i++) {
+        struct pkb_error err = {"no failure"};
+        struct operands o = {.rt = array_runtime()};
+        assert_non_null(o.rt);
+        o.f34 = rt_new(o.rt, PKB_F32, RT_SHAPE(3, 4));
+        o.f24 = rt_new(o.rt, PKB_F32, RT_SHAPE(2, 4));
+        o.f4 = rt_new(o.rt, PKB_F32, RT_SHAPE(4));
+        o.b24 = rt_new(o.rt, PKB_BF16, RT_SHAPE(2, 4));
+        o.i4 = rt_new(o.rt, PKB_I32, RT_SHAPE(4));
+        o.i2 = rt_new(o.rt, PKB_I32, RT_SHAPE(2));
+        o.i24 = rt_new(o.rt, PKB_I32, RT_SHAPE(2, 4));
+        o.i64_24 = rt_new(o.rt, PKB_I64, RT_SHAPE(2, 4));
+        o.scalar = rt_new(o.rt, PKB_F32, RT_SCALAR);
+        assert_int_equal(rt_status(o.rt, &err), 0);
+        bad_calls[i].call(&o);
+        (void)rt_status(o.rt, &err);
+        assert_string_equal(err.text, bad_calls[i].text);
+        rt_close(o.rt);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take),          cmocka_unit_test(test_take_along),           cmocka_unit_test(test_put_rows),
-        cmocka_unit_test(test_add_rows),      cmocka_unit_test(test_add_rows_rounds_once), cmocka_unit_test(test_argsort_rows),
+        cmocka_unit_test(test_take),
+        cmocka_unit_test(test_take_along),
+        cmocka_unit_test(test_put_rows),
+        cmocka_unit_test(test_add_rows),
+        cmocka_unit_test(test_add_rows_rounds_once),
+        cmocka_unit_test(test_argsort_rows),
         cmocka_unit_test(test_search_sorted),
+        cmocka_unit_test(test_bad_calls),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

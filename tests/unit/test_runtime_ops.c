@@ -55,6 +55,20 @@ static double apply(enum rt_binary op, double x, double y, bool f32, bool intege
         return x < y ? x : y;
     case RT_MAX:
         return x > y ? x : y;
+    case RT_MOD:
+        return x - (f32 ? (double)(float)(floor(q) * y) : floor(q) * y);
+    case RT_EQ:
+        return x == y;
+    case RT_NE:
+        return x != y;
+    case RT_LT:
+        return x < y;
+    case RT_LE:
+        return x <= y;
+    case RT_GT:
+        return x > y;
+    case RT_GE:
+        return x >= y;
     default:
         return NAN;
     }
@@ -202,6 +216,15 @@ static void test_integer_arithmetic(void **state)
         {RT_FLOORDIV, INT64_MIN, -1, INT64_MIN},
         {RT_ADD, INT64_MAX, 1, INT64_MIN},
         {RT_MUL, INT64_C(3037000500), INT64_C(3037000500), INT64_C(-9223372036709301616)},
+        {RT_MOD, 7, -2, -1},
+        {RT_MOD, -7, 2, 1},
+        {RT_MOD, -8, 2, 0},
+        {RT_MOD, -7, -2, -1},
+        {RT_MOD, INT64_MIN, -1, 0},
+        {RT_MOD, INT64_MIN, 3, 1},
+        {RT_EQ, (INT64_C(1) << 53) + 1, INT64_C(1) << 53, 0},
+        {RT_GT, (INT64_C(1) << 53) + 1, INT64_C(1) << 53, 1},
+        {RT_LE, INT64_MIN, INT64_MAX, 1},
         {RT_MIN, INT64_MIN, INT64_MAX, INT64_MIN},
         {RT_MAX, (INT64_C(1) << 53) + 1, INT64_C(1) << 53, (INT64_C(1) << 53) + 1},
     };
@@ -262,6 +285,14 @@ static double apply_unary(enum rt_unary op, double x)
         return 1 / (1 + exp(-x));
     case RT_SOFTPLUS:
         return log1p(exp(x));
+    case RT_SILU:
+        return x / (1 + exp(-x));
+    case RT_FLOOR:
+        return floor(x);
+    case RT_CEIL:
+        return ceil(x);
+    case RT_RINT:
+        return rint(x);
     default:
         return NAN;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selections and counting tensors of the host backend against a plain evaluation, and what is refused. */
+/* Comparisons, roundings, selections and counting tensors of the host backend against a plain evaluation, and what is refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +25,68 @@ static int tear_down(void **state)
     (void)state;
     rt_close(rt);
     return 0;
+}
+
+/* ---- comparisons, remainders, roundings ---------------------------------------------------------------------------- */
+
+/* NaN equals nothing, -0 equals 0; the results are 1 and 0 in any type. */
+static void test_comparisons(void **state)
+{
+    static const float a[6] = {NAN, 1, -0.0f, INFINITY, NAN, 2}, b[6] = {1, NAN, 0, INFINITY, NAN, 3};
+    static const uint8_t want[6][6] = {{0, 0, 1, 1, 0, 0}, {1, 1, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 1},
+                                       {0, 0, 1, 1, 0, 1}, {0, 0, 0, 0, 0, 0}, {0, 0, 1, 1, 0, 0}};
+    pkb_tensor *x = rt_new(rt, PKB_F32, RT_SHAPE(6)), *y = rt_new(rt, PKB_F32, RT_SHAPE(6));
+    (void)state;
+    rt_upload(rt, x, a);
+    rt_upload(rt, y, b);
+    for (int op = RT_EQ; op <= RT_GE; op++) {
+        for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
+            pkb_tensor *z = rt_new(rt, dtype, RT_SHAPE(6));
+            double expected[6];
+            for (int i = 0; i < 6; i++)
+                expected[i] = want[op - RT_EQ][i];
+            rt_binary(rt, (enum rt_binary)op, z, x, y);
+            array_check_exact(rt, z, expected, 6, false);
+        }
+    }
+    static const double above[6] = {0, 0, 0, 1, 0, 1};
+    pkb_tensor *z = rt_new(rt, PKB_BOOL, RT_SHAPE(6));
+    rt_binary_scalar(rt, RT_GT, z, x, 1.5);
+    array_check_exact(rt, z, above, 6, false);
+    rt_release_all(rt);
+}
+
+static void test_remainders(void **state)
+{
+    static const double a[6] = {7.5, -7.5, 7.5, -7.5, 0, 5}, b[6] = {2, 2, -2, -2, 3, INFINITY};
+    static const double want[6] = {1.5, 0.5, -0.5, -1.5, 0, NAN}; /* as NumPy's formula gives them */
+    pkb_tensor *x = rt_new(rt, PKB_F64, RT_SHAPE(6)), *y = rt_new(rt, PKB_F64, RT_SHAPE(6));
+    (void)state;
+    rt_upload(rt, x, a);
+    rt_upload(rt, y, b);
+    rt_binary(rt, RT_MOD, x, x, y);
+    array_check_exact(rt, x, want, 6, false);
+    rt_release_all(rt);
+}
+
+static void test_roundings(void **state)
+{
+    static const double a[9] = {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.4999, INFINITY, NAN};
+    static const double want[3][9] = {{-3, -2, -1, 0, 1, 2, 2, INFINITY, NAN},
+                                      {-2, -1, -0.0, 1, 2, 3, 3, INFINITY, NAN},
+                                      {-2, -2, -0.0, 0, 2, 2, 2, INFINITY, NAN}};
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        pkb_tensor *x = rt_new(rt, PKB_F64, RT_SHAPE(9)), *y = rt_new(rt, wide ? PKB_F64 : PKB_F32, RT_SHAPE(9));
+        rt_upload(rt, x, a);
+        rt_copy(rt, y, x);
+        for (int op = RT_FLOOR; op <= RT_RINT; op++) {
+            pkb_tensor *z = rt_new_like(rt, y->dtype, y);
+            rt_unary(rt, (enum rt_unary)op, z, y);
+            array_check_exact(rt, z, want[op - RT_FLOOR], 9, false);
+        }
+    }
+    rt_release_all(rt);
 }
 
 /* ---- where --------------------------------------------------------------------------------------------------------- */
@@ -143,6 +205,31 @@ struct operands {
     pkb_tensor *f24, *f4, *f1, *i24, *b24, *f124;
 };
 
+static void bad_mod(struct operands *o)
+{
+    rt_fill(o->rt, o->i24, 0);
+    rt_binary(o->rt, RT_MOD, o->i24, o->i24, o->i24);
+}
+static void bad_mod_scalar(struct operands *o)
+{
+    rt_binary_scalar(o->rt, RT_MOD, o->i24, o->i24, 0);
+}
+static void bad_compare_scalar(struct operands *o)
+{
+    rt_binary_scalar(o->rt, RT_LT, o->i24, o->i24, 0.5);
+}
+static void bad_compare_shape(struct operands *o)
+{
+    rt_binary(o->rt, RT_GE, o->b24, o->f4, o->f4);
+}
+static void bad_silu_type(struct operands *o)
+{
+    rt_unary(o->rt, RT_SILU, o->i24, o->i24);
+}
+static void bad_rint_type(struct operands *o)
+{
+    rt_unary(o->rt, RT_RINT, o->i24, o->b24);
+}
 static void bad_where_missing(struct operands *o)
 {
     rt_where(o->rt, o->f24, NULL, o->f24, o->f24);
@@ -189,6 +276,12 @@ static const struct {
     void (*call)(struct operands *o);
     const char *text;
 } bad_calls[] = {
+    {bad_mod, "mod: division by zero"},
+    {bad_mod_scalar, "mod: division by zero"},
+    {bad_compare_scalar, "lt: scalar 0.5 is not an integer, the operand is i32[2, 4]"},
+    {bad_compare_shape, "ge: destination is bool[2, 4], the operands are f32[4] and f32[4]"},
+    {bad_silu_type, "silu: i32 into i32: needs a floating type"},
+    {bad_rint_type, "rint: bool into i32: needs a floating type"},
     {bad_where_missing, "where: condition is missing"},
     {bad_where_choice_missing, "where: second choice is missing"},
     {bad_where_type, "where: destination is f32[2, 4], the first choice i32[2, 4]"},
@@ -225,9 +318,8 @@ static void test_bad_calls(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_where),
-        cmocka_unit_test(test_where_bits),
-        cmocka_unit_test(test_iota),
+        cmocka_unit_test(test_comparisons), cmocka_unit_test(test_remainders), cmocka_unit_test(test_roundings),
+        cmocka_unit_test(test_where),       cmocka_unit_test(test_where_bits), cmocka_unit_test(test_iota),
         cmocka_unit_test(test_bad_calls),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
