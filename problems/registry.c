@@ -20,11 +20,13 @@
     X(13)                                                                                                                        \
     X(16)                                                                                                                        \
     X(18)                                                                                                                        \
+    X(19)                                                                                                                        \
     X(23)                                                                                                                        \
     X(43)                                                                                                                        \
     X(44)                                                                                                                        \
     X(45)                                                                                                                        \
-    X(58)
+    X(58)                                                                                                                        \
+    X(73)
 
 #define DECLARE(n) extern const struct problem problem_##n;
 #define ENTRY(n) &problem_##n,

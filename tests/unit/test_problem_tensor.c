@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products, convolutions and losses whose operands are divided over the ranks: settings and costs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/problem_rows.h"
+
+static const struct setting_row setting_rows[] = {
+    {19, PKB_F16, 4, 5, NULL, 0, NULL},
+    {19, PKB_BF16, 0, 2, "b", 64, NULL},
+    {19, PKB_BF16, 0, 2, "b", 0, "b = 0 is less than 1"},
+    {19, PKB_BF16, 0, 2, "b", 100, "N = 256 is not divisible by b = 100"},
+    {19, PKB_BF16, 0, 2, "M", 0, "output y has no elements"},
+    {73, PKB_F64, 0, 16, NULL, 0, NULL},
+    {73, PKB_BF16, 0, 3, NULL, 0, "V = 64 is not divisible by 3 ranks"},
+    {73, PKB_BF16, 0, 2, "V", 0, "V = 0 is less than 1"},
+};
+
+static void settings_are_checked(void **state)
+{
+    (void)state;
+    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
+}
+
+/* Tiny shape, bf16, by hand. */
+static const struct cost_row cost_rows[] = {
+    {19, 0, 2, 4608, 6240, 1584},
+    {19, 0, 4, 4608, 9408, 4752},
+    {73, 0, 2, 3072, 1776, 168},
+    {73, 0, 4, 1536, 1008, 252},
+};
+
+static void costs_are_those_computed_by_hand(void **state)
+{
+    (void)state;
+    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(costs_are_those_computed_by_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
