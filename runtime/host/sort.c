@@ -81,13 +81,12 @@ int host_argsort(struct rt_device *dev, pkb_tensor *order, const pkb_tensor *key
 /* ---- searching ----------------------------------------------------------------------------------------------------- */
 
 /* How many of n ascending entries are below a key, or with `right` not above it. */
-static size_t count_before(const pkb_tensor *table, size_t n, int64_t key, bool right)
+static size_t count_before(const int64_t *table, size_t n, int64_t key, bool right)
 {
     size_t low = 0, high = n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int64_t x = key_at(table, middle);
-        if (x < key || (right && x == key))
+        if (table[middle] < key || (right && table[middle] == key))
             low = middle + 1;
         else
             high = middle;
@@ -98,11 +97,13 @@ static size_t count_before(const pkb_tensor *table, size_t n, int64_t key, bool 
 int host_search_sorted(struct rt_device *dev, pkb_tensor *position, const pkb_tensor *table, const pkb_tensor *values, bool right,
                        struct pkb_error *err)
 {
-    size_t n = host_numel(values);
-    int64_t *to = position->data;
-    (void)dev;
-    (void)err;
+    size_t n = host_numel(values), length = (size_t)table->shape[0];
+    int64_t *to = position->data, *keys = host_scratch(dev, SCRATCH_A, length * sizeof(*keys), err);
+    if (!keys)
+        return -1;
+    for (size_t i = 0; i < length; i++)
+        keys[i] = key_at(table, i);
     for (size_t i = 0; i < n; i++)
-        to[i] = (int64_t)count_before(table, (size_t)table->shape[0], key_at(values, i), right);
+        to[i] = (int64_t)count_before(keys, length, key_at(values, i), right);
     return 0;
 }
