@@ -107,7 +107,7 @@ static int verify(const struct problem_results *r, int k, struct problem_differe
             return -1;
     }
     memset(d, 0, sizeof(*d));
-    d->first = -1;
+    d->first = d->first_row = -1;
     r->setting->problem->verify(&e, k, d);
     return 0;
 }

@@ -202,7 +202,10 @@ struct problem_difference {
     double max_abs, max_rel;           /* largest differences over all elements; NaN or infinity where one is missing */
     double frobenius;                  /* ||expected - actual|| / ||expected|| (0 when both are 0) */
     double frobenius_limit;            /* the check's; 0: none */
-    bool ok;                           /* no wrong element and the Frobenius limit holds */
+    int64_t row;                       /* CHECK_ROWS: elements of a row, 0: another check */
+    int64_t rows_wrong, first_row;     /* CHECK_ROWS: rows that differ too much as a whole, and the first of them, -1: none */
+    double row_rms, row_allowed;       /* root of the mean square of the difference in that row, and the most allowed */
+    bool ok;                           /* no wrong element or row, and the Frobenius limit holds */
 };
 
 /* Compares two host tensors of the same form. `tol` is f32 of the same shape for CHECK_BOUND, else NULL. */

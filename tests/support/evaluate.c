@@ -154,7 +154,7 @@ static int keep_inputs(struct rt *rt, const struct evaluation_rank *r, struct de
 {
     for (int i = 0; i < r->n_in; i++) {
         d->in[i] = r->inputs[i].form;
-        if (rt_keep(rt, &d->in[i], err) < 0)
+        if ((r->inputs[i].host ? rt_keep_shared : rt_keep)(rt, &d->in[i], err) < 0)
             return -1;
         rt_upload(rt, &d->in[i], r->set.in[i].data);
     }

@@ -18,6 +18,12 @@ static const struct problem_check close_1pc = {.kind = CHECK_CLOSE, .atol = 0.01
 static const struct problem_check bound = {.kind = CHECK_BOUND};
 static const struct problem_check bound_norm = {.kind = CHECK_BOUND, .frobenius = 0.001};
 
+static const struct problem_check rows_2 = {.kind = CHECK_ROWS, .row = 2, .row_max = 0.1, .row_rms = 1};
+static const struct problem_check rows_rms = {.kind = CHECK_ROWS, .row = 2, .row_max = 1, .row_rms = 0.1};
+static const struct problem_check rows_3 = {.kind = CHECK_ROWS, .row = 3, .row_max = 0.1, .row_rms = 1};
+static const struct problem_check rows_all = {.kind = CHECK_ROWS, .row_max = 0.1, .row_rms = 0.1};
+static const struct problem_check rows_mixed = {.kind = CHECK_ROWS, .row = 2, .rtol = 0.1, .atol = 0.1};
+
 struct row {
     const char *what;
     int dtype;
@@ -66,6 +72,23 @@ static const struct row rows[] = {
     {"norm holds", PKB_F32, &bound_norm, HARDENED, {1, 2, 3, 4}, {1, 2, 3, 4.001}, {1, 1, 1, 1}, true, 0, -1},
     {"norm too large", PKB_F32, &bound_norm, HARDENED, {1, 2, 3, 4}, {1, 2, 3, 4.1}, {1, 1, 1, 1}, false, 0, -1},
     {"norm of nothing", PKB_F32, &bound_norm, HARDENED, {0, 0, 0, 0}, {0, 0, 0, 0.1}, {1, 1, 1, 1}, false, 0, -1},
+    {"within the row's size", PKB_F32, &rows_2, HARDENED, {1, 100, 1, 1}, {8, 93, 1, 1}, {0}, true, 0, -1},
+    {"one row's size is not the other's", PKB_F32, &rows_2, HARDENED, {1, 100, 1, 1}, {1, 100, 1, 1.2}, {0}, false, 1, 3},
+    {"above the row's size", PKB_F32, &rows_2, HARDENED, {1, 100, 1, 1}, {8.2, 92.8, 1, 1}, {0}, false, 2, 0},
+    {"a short last row", PKB_F32, &rows_3, HARDENED, {100, 100, 100, 1}, {91, 109, 100, 1.05}, {0}, true, 0, -1},
+    {"a short last row's size", PKB_F32, &rows_3, HARDENED, {100, 100, 100, 1}, {91, 109, 100, 1.2}, {0}, false, 1, 3},
+    {"a row of zeros", PKB_F32, &rows_2, HARDENED, {0, 0, 1, 1}, {0, -0.0, 1, 1}, {0}, true, 0, -1},
+    {"in a row of zeros", PKB_F32, &rows_2, HARDENED, {0, 0, 1, 1}, {0, 1e-30, 1, 1}, {0}, false, 1, 1},
+    {"the row as a whole", PKB_F32, &rows_rms, HARDENED, {1, 1, 1, 1}, {1.05, 1.05, 1, 1}, {0}, true, 0, -1},
+    {"the row as a whole", PKB_F32, &rows_rms, HARDENED, {1, 1, 1, 1}, {1.2, 1, 1, 1}, {0}, false, 0, -1},
+    {"the tensor as a row", PKB_F32, &rows_all, HARDENED, {1, 1, 1, 100}, {5, 1, 1, 100}, {0}, true, 0, -1},
+    {"the tensor as a row", PKB_F32, &rows_all, HARDENED, {1, 1, 1, 100}, {7, 1, 1, 100}, {0}, false, 1, 0},
+    {"atol and rtol of a row", PKB_F32, &rows_mixed, HARDENED, {1, -1, 0, 0}, {1.19, -0.98, 0.05, 0}, {0}, false, 0, -1},
+    {"atol and rtol of a row", PKB_F32, &rows_mixed, HARDENED, {1, -1, 0, 0}, {1.05, -0.98, 0.05, 0}, {0}, true, 0, -1},
+    {"NaN in a row", PKB_F32, &rows_2, HARDENED, {NAN, 1, 1, 1}, {NAN, 1, 1, 1}, {0}, true, 0, -1},
+    {"NaN for a number in a row", PKB_F32, &rows_2, HARDENED, {2, 1, 1, 1}, {NAN, 1, 1, 1}, {0}, false, 1, 0},
+    {"infinity in a row", PKB_F32, &rows_2, HARDENED, {INFINITY, 1, 1, 1}, {INFINITY, 1.2, 1, 1}, {0}, false, 1, 1},
+    {"infinity for a number in a row", PKB_F32, &rows_2, HARDENED, {2, 1, 1, 1}, {2, INFINITY, 1, 1}, {0}, false, 1, 1},
     {"norm of zeros", PKB_F32, &bound_norm, HARDENED, {0, 0, 0, 0}, {0, 0, 0, 0}, {1, 1, 1, 1}, true, 0, -1},
 };
 
@@ -116,6 +139,28 @@ static void the_first_difference_is_reported(void **state)
     assert_string_equal(text, "2 of 2400 elements differ, first at [1, 2, 7]: expected 2, got 3 (max abs 1, max rel inf)");
 }
 
+static void failing_rows_are_named(void **state)
+{
+    (void)state;
+    float right[6] = {1, 1, 2, 2, 3, 3}, off[6] = {1, 1, 2.4f, 2.4f, 3, 3}, wrong[6] = {1, 1, 2, 2, 3, 9};
+    pkb_tensor expected = {.data = right, .dtype = PKB_F32, .ndim = 2, .shape = {3, 2}}, actual = expected;
+    struct problem_difference d;
+    char text[300];
+    actual.data = off;
+    problem_compare(&rows_rms, PROFILE_HARDENED, &expected, &actual, NULL, &d);
+    assert_true(d.wrong == 0 && d.rows_wrong == 1 && d.first_row == 1);
+    problem_difference_describe(&d, 2, text, sizeof(text));
+    assert_string_equal(text,
+                        "no single element is out of bounds, but 1 rows of 2 elements are, first row 1: its root mean square "
+                        "difference is 0.4, above 0.2");
+    actual.data = wrong;
+    problem_compare(&rows_rms, PROFILE_HARDENED, &expected, &actual, NULL, &d);
+    problem_difference_describe(&d, 2, text, sizeof(text));
+    assert_string_equal(text,
+                        "1 of 6 elements differ, first at [2, 1]: expected 3, got 9 (max abs 6, max rel 2), row 2; root mean "
+                        "square difference of row 2: 4.24264, above 0.3");
+}
+
 static void scalars_and_empty_tensors_work(void **state)
 {
     (void)state;
@@ -129,6 +174,8 @@ static void scalars_and_empty_tensors_work(void **state)
     assert_int_equal(d.elements, 1);
     problem_difference_describe(&d, 0, text, sizeof(text));
     assert_string_equal(text, "1 of 1 elements differ, first at []: expected 1, got 2 (max abs 1, max rel 1)");
+    problem_compare(&rows_all, PROFILE_HARDENED, &nothing, &nothing, NULL, &d);
+    assert_true(d.ok);
     problem_compare(&bound_norm, PROFILE_HARDENED, &nothing, &nothing, NULL, &d);
     assert_true(d.ok);
     assert_int_equal(d.elements, 0);
@@ -169,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_judged),
         cmocka_unit_test(the_first_difference_is_reported),
+        cmocka_unit_test(failing_rows_are_named),
         cmocka_unit_test(scalars_and_empty_tensors_work),
         cmocka_unit_test(a_missing_number_is_the_largest_error),
         cmocka_unit_test(descriptions_fit_their_text),
