@@ -68,12 +68,7 @@ static void reference(const struct problem_call *c)
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
-    const struct problem_setting *s = c->setting;
-    pkb_tensor *order = gemm_magnitude(c, gather_columns(c), &c->in[B]);
-    rt_binary_scalar(c->rt, RT_MUL, order, order, 2 * problem_real(s, "K") * kit_accumulate_roundoff(s));
-    rt_unary(c->rt, RT_ABS, tol[0], &c->out[0]);
-    rt_binary_scalar(c->rt, RT_MUL, tol[0], tol[0], 2 * dtype_roundoff(s->dtype));
-    rt_binary(c->rt, RT_ADD, tol[0], tol[0], order);
+    gemm_product_bound(c, tol[0], &c->out[0], gemm_magnitude(c, gather_columns(c), false, &c->in[B]));
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)

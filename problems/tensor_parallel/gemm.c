@@ -55,22 +55,33 @@ pkb_tensor *gemm_partial(const struct problem_call *c)
     return p;
 }
 
-pkb_tensor *gemm_magnitude(const struct problem_call *c, const pkb_tensor *a, const pkb_tensor *b)
+pkb_tensor *gemm_magnitude(const struct problem_call *c, const pkb_tensor *a, bool trans_a, const pkb_tensor *b)
 {
-    pkb_tensor *abs_a = rt_new_like(c->rt, c->setting->dtype, a);
-    pkb_tensor *abs_b = rt_new_like(c->rt, c->setting->dtype, b);
-    pkb_tensor *product = rt_new(c->rt, PKB_F32, RT_SHAPE(c->in[0].shape[0], c->in[1].shape[1]));
+    if (rt_status(c->rt, NULL) < 0)
+        return NULL;
+    pkb_tensor *abs_a = rt_new_like(c->rt, a->dtype, a);
+    pkb_tensor *abs_b = rt_new_like(c->rt, b->dtype, b);
+    pkb_tensor *product = rt_new(c->rt, PKB_F32, RT_SHAPE(a->shape[trans_a ? 1 : 0], b->shape[1]));
     rt_unary(c->rt, RT_ABS, abs_a, a);
     rt_unary(c->rt, RT_ABS, abs_b, b);
-    rt_matmul(c->rt, product, abs_a, false, abs_b, false);
+    rt_matmul(c->rt, product, abs_a, trans_a, abs_b, false);
     return product;
+}
+
+void gemm_product_bound(const struct problem_call *c, pkb_tensor *tol, const pkb_tensor *product, pkb_tensor *magnitude)
+{
+    const struct problem_setting *s = c->setting;
+    rt_binary_scalar(c->rt, RT_MUL, magnitude, magnitude, 2 * problem_real(s, "K") * kit_accumulate_roundoff(s));
+    rt_unary(c->rt, RT_ABS, tol, product);
+    rt_binary_scalar(c->rt, RT_MUL, tol, tol, 2 * dtype_roundoff(s->dtype));
+    rt_binary(c->rt, RT_ADD, tol, tol, magnitude);
 }
 
 pkb_tensor *gemm_bound_term(const struct problem_call *c)
 {
     const struct problem_setting *s = c->setting;
     pkb_tensor *rounding = gemm_partial(c);
-    pkb_tensor *order = gemm_magnitude(c, &c->in[0], &c->in[1]);
+    pkb_tensor *order = gemm_magnitude(c, &c->in[0], false, &c->in[1]);
     pkb_tensor *term = rt_new_like(c->rt, PKB_F32, rounding);
     rt_unary(c->rt, RT_ABS, term, rounding);
     rt_binary_scalar(c->rt, RT_MUL, term, term, (s->world + 2) * dtype_roundoff(s->dtype));

@@ -119,19 +119,39 @@ static void find_parts(const struct golden_arrays *arrays, const char *name, str
     }
 }
 
+/* The array whose transpose <name>t is. */
+static void find_transpose(const struct golden_arrays *arrays, const char *name, struct golden_source *source)
+{
+    char changed[128];
+    size_t length = strlen(name);
+    if (length < 2 || name[length - 1] != 't')
+        return;
+    (void)snprintf(changed, sizeof(changed), "%.*s", (int)length - 1, name);
+    source->part[0] = find(arrays, changed);
+    source->transposed = source->part[0] && source->part[0]->ndim[0] == 2;
+    source->n = source->transposed ? 1 : 0;
+}
+
 void golden_source_find(const struct golden_arrays *arrays, const char *name, struct golden_source *source)
 {
     char changed[128];
+    source->transposed = false;
     find_parts(arrays, name, source);
     (void)snprintf(changed, sizeof(changed), "out_%s", name);
     if (source->n == 0)
         find_parts(arrays, changed, source);
+    if (source->n == 0)
+        find_transpose(arrays, name, source);
 }
 
 /* The form of one part: the tensor's, or that of an entry or of a share of its leading dimension. */
 static pkb_tensor part_form(const struct golden_source *source, int rank, const pkb_tensor *form)
 {
     pkb_tensor part = *form;
+    if (source->transposed && part.ndim == 2) {
+        part.shape[0] = form->shape[1];
+        part.shape[1] = form->shape[0];
+    }
     if (source->n == 1)
         return part;
     if (part.ndim == source->part[0]->ndim[rank] + 1 && part.shape[0] == source->n) {
@@ -215,8 +235,16 @@ static void copy_corner(char *dst, const int64_t *to, const char *src, const int
         copy_corner(dst + (size_t)i * dst_step, to + 1, src + (size_t)i * src_step, from + 1, ndim - 1, width);
 }
 
-static int take(const struct golden_array *array, int rank, const struct npy *contents, const pkb_tensor *form, char *dst,
-                struct pkb_error *err)
+static void copy_transposed(char *dst, const char *src, const int64_t *shape, size_t width)
+{
+    for (int64_t i = 0; i < shape[0]; i++) {
+        for (int64_t j = 0; j < shape[1]; j++)
+            memcpy(dst + (size_t)(j * shape[0] + i) * width, src + (size_t)(i * shape[1] + j) * width, width);
+    }
+}
+
+static int take(const struct golden_array *array, int rank, const struct npy *contents, const pkb_tensor *form, bool transposed,
+                char *dst, struct pkb_error *err)
 {
     pkb_tensor t;
     const char *dtype;
@@ -226,12 +254,15 @@ static int take(const struct golden_array *array, int rank, const struct npy *co
         return pkb_error_set(err, "the problem has %s, the file %s", dtype_name(form->dtype), dtype_name(t.dtype));
     if (t.ndim != array->ndim[rank] || memcmp(t.shape, array->shape[rank], sizeof(t.shape[0]) * (size_t)t.ndim) != 0)
         return pkb_error_set(err, "the shape is not the one that meta.json gives");
-    copy_corner(dst, form->shape, t.data, t.shape, t.ndim, dtype_size(t.dtype));
+    if (transposed)
+        copy_transposed(dst, t.data, t.shape, dtype_size(t.dtype));
+    else
+        copy_corner(dst, form->shape, t.data, t.shape, t.ndim, dtype_size(t.dtype));
     return 0;
 }
 
 static int load_part(const struct golden_case *c, const struct golden_array *array, int rank, const char *direction,
-                     const pkb_tensor *form, char *dst, struct pkb_error *err)
+                     const pkb_tensor *form, bool transposed, char *dst, struct pkb_error *err)
 {
     char *contents = NULL;
     size_t size = 0;
@@ -241,7 +272,7 @@ static int load_part(const struct golden_case *c, const struct golden_array *arr
         return -1;
     int rc = pkb_file_read(path, LARGEST_FILE, &contents, &size, err);
     if (rc == 0) {
-        rc = npy_parse(contents, size, &npy, err) < 0 ? -1 : take(array, rank, &npy, form, dst, err);
+        rc = npy_parse(contents, size, &npy, err) < 0 ? -1 : take(array, rank, &npy, form, transposed, dst, err);
         if (rc < 0)
             pkb_error_prefix(err, "%s", path);
     }
@@ -258,7 +289,7 @@ int golden_source_load(const struct golden_case *c, const struct golden_source *
     if (golden_source_fits(source, rank, t, err) < 0)
         return -1;
     for (int i = 0; i < source->n; i++) {
-        if (load_part(c, source->part[i], rank, direction, &form, (char *)data + (size_t)i * step, err) < 0)
+        if (load_part(c, source->part[i], rank, direction, &form, source->transposed, (char *)data + (size_t)i * step, err) < 0)
             return -1;
     }
     return 0;

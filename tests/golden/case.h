@@ -4,6 +4,7 @@
  * A problem's tensor and the case's arrays belong together by name. An output that is updated in place may be "out_<name>" in the
  * case, and a tensor may be a stack of the arrays <name>_0, <name>_1, ..., with a leading dimension more or one behind the other.
  * An array may have fewer rows than a tensor whose rows are counted (problem.h); the count is the array's number of rows.
+ * A matrix <name>t is the transpose of the array <name>, where the case has no array <name>t.
  */
 #ifndef PKB_TESTS_GOLDEN_CASE_H
 #define PKB_TESTS_GOLDEN_CASE_H
@@ -67,6 +68,7 @@ void golden_arrays_destroy(struct golden_arrays *arrays);
 struct golden_source {
     int n; /* 0: there is none */
     const struct golden_array *part[GOLDEN_MAX_ARRAYS];
+    bool transposed; /* the one array is the transpose of the tensor */
 };
 void golden_source_find(const struct golden_arrays *arrays, const char *name, struct golden_source *source);
 

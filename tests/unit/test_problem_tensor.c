@@ -10,6 +10,10 @@
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
+    {11, PKB_BF16, 2, 3, NULL, 0, NULL},
+    {11, PKB_BF16, 0, 5, NULL, 0, "K = 48 is not divisible by 5 ranks"},
+    {11, PKB_BF16, 0, 2, "K", 0, "K = 0 is less than 1"},
+    {11, PKB_BF16, 0, 2, "N", 0, "output Ct has no elements"},
     {19, PKB_F16, 4, 5, NULL, 0, NULL},
     {19, PKB_BF16, 0, 2, "b", 64, NULL},
     {19, PKB_BF16, 0, 2, "b", 0, "b = 0 is less than 1"},
@@ -28,9 +32,7 @@ static void settings_are_checked(void **state)
 
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
-    {19, 0, 2, 4608, 6240, 1584},
-    {19, 0, 4, 4608, 9408, 4752},
-    {73, 0, 2, 3072, 1776, 168},
+    {11, 0, 2, 165888, 13824, 1152}, {11, 0, 4, 165888, 14400, 1728}, {14, 0, 2, 82944, 9216, 1728},
     {73, 0, 4, 1536, 1008, 252},
 };
 
