@@ -35,7 +35,7 @@ static void reference(const struct problem_call *c)
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
     int dst = (int)problem_call_int(c, "dst");
-    rt_reduce(c->rt, c->world, RT_SUM, tol[0], sum_bound_term(c), dst);
+    rt_reduce(c->rt, c->world, RT_SUM, tol[0], sum_bound_term(c, &c->in[0]), dst);
     if (c->world->rank != dst)
         rt_fill(c->rt, tol[0], 0);
 }

@@ -21,7 +21,7 @@ static void reference(const struct problem_call *c)
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
-    rt_reduce_scatter(c->rt, c->world, RT_SUM, tol[0], sum_bound_term(c));
+    rt_reduce_scatter(c->rt, c->world, RT_SUM, tol[0], sum_bound_term(c, &c->in[0]));
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)

@@ -20,7 +20,11 @@ void sum_init(const struct problem_setting *s, struct problem_inputs *set);
 /* Exact where every partial sum is, else bound and norm. Serves as problem.check. */
 void sum_check(const struct problem_setting *s, int output, struct problem_check *check);
 
-/* This rank's term of the elementwise bound, (W + 1) * u * |x| in f32; the problem sums it over the ranks as it sums x. */
-pkb_tensor *sum_bound_term(const struct problem_call *c);
+/* Bound and norm, for inputs of any kind. Serves as problem.check. */
+void sum_check_bounds(const struct problem_setting *s, int output, struct problem_check *check);
+
+/* This rank's term of the elementwise bound for its summand x, (W + 1) * u * |x| in f32; the problem sums it over the ranks as it
+ * sums x. */
+pkb_tensor *sum_bound_term(const struct problem_call *c, const pkb_tensor *x);
 
 #endif
