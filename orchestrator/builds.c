@@ -113,6 +113,16 @@ static int list_work(const struct progress *p, size_t *work, size_t *like, size_
     return rc;
 }
 
+/* Keeps a builder's share of the list. */
+static size_t take_part(size_t *work, size_t n, const struct builds_options *o)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (o->parts == 0 || i % o->parts == o->part)
+            work[kept++] = work[i];
+    return kept;
+}
+
 /* ---- toolchains ------------------------------------------------------------------------------------------------------- */
 
 static size_t kind_number(const char *kind)
@@ -255,18 +265,19 @@ static void copy_failures(struct builds *b, const size_t *like)
             b->failed[i] = strdup(b->failed[like[i]]);
 }
 
-static struct builds *build_all(struct pool *pool, size_t *work, size_t *like, const struct progress *p, int jobs,
-                                struct stop *stop, struct display *d, struct pkb_error *err)
+static struct builds *build_all(struct pool *pool, size_t *work, size_t *like, const struct progress *p,
+                                const struct builds_options *o, struct stop *stop, struct display *d, struct pkb_error *err)
 {
     struct toolchain toolchains[N_KINDS] = {0};
     struct builds *b = pool->result;
     int rc = list_work(p, work, like, &pool->n_work, err);
     if (rc == 0) {
+        pool->n_work = take_part(work, pool->n_work, o);
         find_toolchains(pool->plan, work, pool->n_work, toolchains);
         pool->work = work;
         pool->toolchains = toolchains;
         display_start(d, 0);
-        rc = run_pool(pool, jobs, stop, d, err);
+        rc = run_pool(pool, o->jobs, stop, d, err);
     }
     if (rc == 0)
         copy_failures(b, like);
@@ -278,8 +289,8 @@ static struct builds *build_all(struct pool *pool, size_t *work, size_t *like, c
     return NULL;
 }
 
-struct builds *builds_make(const struct rundir *run, const struct progress *progress, int jobs, struct stop *stop,
-                           struct display *display, struct pkb_error *err)
+struct builds *builds_make(const struct rundir *run, const struct progress *progress, const struct builds_options *o,
+                           struct stop *stop, struct display *display, struct pkb_error *err)
 {
     size_t n = progress->plan->n_candidates;
     struct pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .run = run, .plan = progress->plan, .event = -1};
@@ -292,7 +303,7 @@ struct builds *builds_make(const struct rundir *run, const struct progress *prog
     }
     if (work && like && b && b->failed) {
         pool.result = b;
-        b = build_all(&pool, work, like, progress, jobs, stop, display, err);
+        b = build_all(&pool, work, like, progress, o, stop, display, err);
     } else {
         pkb_error_set(err, "out of memory");
         builds_destroy(b);

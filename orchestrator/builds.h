@@ -19,10 +19,15 @@ struct builds {
     size_t made, cached, errors, unavailable;
 };
 
-/* Builds with `jobs` compilers at a time. Candidates that cannot be built do not stop the others. Ends early, with
- * what is being compiled finished, when a stop is asked for; a second one ends the process. NULL on failure. */
-struct builds *builds_make(const struct rundir *run, const struct progress *progress, int jobs, struct stop *stop,
-                           struct display *display, struct pkb_error *err);
+struct builds_options {
+    int jobs;           /* compilers at a time */
+    size_t part, parts; /* every parts-th source from this one on, for several builders side by side; parts 0: all */
+};
+
+/* Builds. Candidates that cannot be built do not stop the others. Ends early, with what is being compiled finished, when a stop is asked
+ * for; a second one ends the process. NULL on failure. */
+struct builds *builds_make(const struct rundir *run, const struct progress *progress, const struct builds_options *o,
+                           struct stop *stop, struct display *display, struct pkb_error *err);
 void builds_destroy(struct builds *b);
 
 #endif

@@ -69,7 +69,7 @@ int cmd_resume(int argc, char **argv)
     };
     static const struct engine_stage slurm[] = {
         {"open", engine_open},       {"prepare", engine_slurm_prepare}, {"lock", engine_lock},
-        {"read", engine_read},       {"build", engine_build},           {"submit", engine_slurm_submit},
+        {"read", engine_read},       {"build", engine_slurm_build},     {"submit", engine_slurm_submit},
         {"wait", engine_slurm_wait}, {"merge", engine_slurm_merge},     {NULL, NULL},
     };
     struct engine_options o = {.argc = argc, .argv = argv};

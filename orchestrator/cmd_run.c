@@ -92,7 +92,7 @@ int cmd_run(int argc, char **argv)
         {"create", engine_create},
         {"lock", engine_lock},
         {"read", engine_read},
-        {"build", engine_build},
+        {"build", engine_slurm_build},
         {"submit", engine_slurm_submit},
         {"wait", engine_slurm_wait},
         {"merge", engine_slurm_merge},

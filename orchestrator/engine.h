@@ -18,17 +18,18 @@
 #define ENGINE_MAX_IDLE 3 /* attempts at a shard without any new result, after which it is left */
 
 struct engine_options {
-    const char *sweep;       /* run: the Lua file */
-    const char *run;         /* run: where the run directory is made, NULL: runs/NAME-UTC; resume: the run */
-    const char *build_cache; /* NULL: in the run directory */
-    const char *topology;    /* run: of the machine, "none"; NULL: what GPUs of this machine say */
-    double shard_seconds;    /* 0: the default */
-    int build_jobs;          /* 0: as many as there are processors, 2 at least */
-    bool force_build;        /* resume: with another build than the run was made by */
-    const char *launcher;    /* "slurm"; else worlds on this machine */
-    const char *site;        /* slurm: the site file */
-    struct words slurm;      /* slurm: KEY=VALUE settings */
-    bool wait;               /* slurm: until the jobs are over */
+    const char *sweep;              /* run: the Lua file */
+    const char *run;                /* run: where the run directory is made, NULL: runs/NAME-UTC; resume: the run */
+    const char *build_cache;        /* NULL: in the run directory */
+    const char *topology;           /* run: of the machine, "none"; NULL: what GPUs of this machine say */
+    double shard_seconds;           /* 0: the default */
+    int build_jobs;                 /* 0: as many as there are processors, 2 at least */
+    size_t build_part, build_parts; /* one of several builders; parts 0: the only one */
+    bool force_build;               /* resume: with another build than the run was made by */
+    const char *launcher;           /* "slurm"; else worlds on this machine */
+    const char *site;               /* slurm: the site file */
+    struct words slurm;             /* slurm: KEY=VALUE settings */
+    bool wait;                      /* slurm: until the jobs are over */
     bool quiet, json;
     int argc; /* for run.json */
     char **argv;

@@ -139,7 +139,8 @@ int engine_build(struct engine *e, struct pkb_error *err)
 {
     if (e->progress->final == e->plan->n_cells)
         return 0;
-    e->builds = builds_make(e->run, e->progress, build_jobs(e), &e->stop, &e->display, err);
+    struct builds_options o = {.jobs = build_jobs(e), .part = e->o->build_part, .parts = e->o->build_parts};
+    e->builds = builds_make(e->run, e->progress, &o, &e->stop, &e->display, err);
     if (!e->builds)
         return -1;
     const struct builds *b = e->builds;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RUN/jobs.json: the jobs that have been submitted for a run, in order.
  *
- *   {"format": 1, "jobs": [{"job": 17, "kind": "evaluate", "world": 4, "base": 0, "array": "0-6", "submitted": UTC,
+ *   {"format": 1, "jobs": [{"job": 16, "kind": "build", "world": 0, "base": 0, "array": "0-3", ...},
+ *                          {"job": 17, "kind": "evaluate", "world": 4, "base": 0, "array": "0-6", "submitted": UTC,
  *                           "script": "jobs/000-world-4.sh"}, {"job": 18, "kind": "merge", ...}]} */
 #ifndef PKB_ORCHESTRATOR_SLURM_JOBS_H
 #define PKB_ORCHESTRATOR_SLURM_JOBS_H
@@ -12,11 +13,16 @@
 
 #include "util/error.h"
 
+enum slurm_jobs_kind { SLURM_JOBS_BUILD, SLURM_JOBS_EVALUATE, SLURM_JOBS_MERGE, SLURM_JOBS_KINDS };
+
+/* "build", "evaluate", "merge" */
+const char *slurm_jobs_kind_name(enum slurm_jobs_kind kind);
+
 struct slurm_jobs_entry {
     uint32_t job;
-    bool merge;        /* else it evaluates shards */
+    enum slurm_jobs_kind kind;
     int world, base;   /* shard = base + index */
-    const char *array; /* indexes; "" for merge */
+    const char *array; /* indexes; "" for no array */
     const char *submitted;
 };
 

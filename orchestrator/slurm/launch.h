@@ -19,7 +19,10 @@ struct slurm_launch {
 /* Settings (of the sweep, or of RUN/slurm.json) and Slurm itself: all that can be found wrong before anything is written. */
 engine_stage_fn engine_slurm_prepare;
 
-/* One array for each world size (more beyond MaxArraySize) of the shards that lack results and are in no queue, then a job that merges. */
+/* The build stage, unless jobs do it. */
+engine_stage_fn engine_slurm_build;
+
+/* An array that compiles, where the settings say so. One array for each world size (more beyond MaxArraySize) of the shards that lack results and are in no queue, then a job that merges. */
 engine_stage_fn engine_slurm_submit;
 
 /* With --wait: until no job of the run waits or runs; then the tables' data. Without it both do nothing. */

@@ -74,6 +74,9 @@ int engine_slurm_prepare(struct engine *e, struct pkb_error *err)
     if (gather(e, l->given, err) < 0 || slurm_settings_decode(l->given, &l->settings, err) < 0)
         return -1;
     e->code = PKB_EXIT_SYSTEM;
+    /* Here and in the jobs: whoever compiles first, the others find it. */
+    if (l->settings.cuda_archs && setenv("PKB_CUDA_ARCHS", l->settings.cuda_archs, 1) < 0)
+        return pkb_error_errno(err, "setenv");
     l->api = slurm_api_load(err);
     return l->api ? l->api->limits(&l->limits, err) : -1;
 }

@@ -24,7 +24,7 @@ static void visit(void *arg, const struct slurm_state *s)
 {
     struct visit *v = arg;
     size_t n = *s->elements ? slurm_arrays_count(s->elements) : 1;
-    if (s->active && v->busy && !v->job->entry.merge)
+    if (s->active && v->busy && v->job->entry.kind == SLURM_JOBS_EVALUATE)
         (void)slurm_arrays_mark(s->elements, v->job->entry.base, v->busy, v->n_shards);
     if (!s->active) {
         v->job->ended += n;
@@ -43,8 +43,9 @@ static int read_job(const struct slurm_api *api, struct slurm_queue *q, struct s
     struct visit v = {j, busy, n_shards};
     if (api->states(j->entry.job, visit, &v, err) < 0)
         return -1;
-    q->pending += j->entry.merge ? 0 : j->pending;
-    q->running += j->entry.merge ? 0 : j->running;
+    bool evaluates = j->entry.kind == SLURM_JOBS_EVALUATE;
+    q->pending += evaluates ? j->pending : 0;
+    q->running += evaluates ? j->running : 0;
     q->active += j->pending + j->running > 0;
     return 0;
 }
@@ -73,9 +74,11 @@ void slurm_queue_clear(struct slurm_queue *q)
 
 void slurm_queue_describe(const struct slurm_queue_job *j, char *text, size_t size)
 {
-    char what[64] = "merge", running[192] = "", pending[128] = "", ended[48] = "";
-    if (!j->entry.merge)
+    char what[64], running[192] = "", pending[128] = "", ended[48] = "";
+    if (j->entry.kind == SLURM_JOBS_EVALUATE)
         (void)snprintf(what, sizeof(what), "%d ranks", j->entry.world);
+    else
+        (void)snprintf(what, sizeof(what), "%s", slurm_jobs_kind_name(j->entry.kind));
     if (j->running)
         (void)snprintf(running, sizeof(running), ", %zu running on %s", j->running, j->nodes);
     if (j->pending)
@@ -93,7 +96,7 @@ json_t *slurm_queue_json(const struct slurm_queue *q)
     for (size_t i = 0; list && i < q->n; i++) {
         const struct slurm_queue_job *j = &q->list[i];
         (void)json_array_append_new(list, json_pack("{s:I, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:s}", "job",
-                                                    (json_int_t)j->entry.job, "kind", j->entry.merge ? "merge" : "evaluate",
+                                                    (json_int_t)j->entry.job, "kind", slurm_jobs_kind_name(j->entry.kind),
                                                     "world", j->entry.world, "base", j->entry.base, "array", j->entry.array,
                                                     "pending", (json_int_t)j->pending, "running", (json_int_t)j->running, "ended",
                                                     (json_int_t)j->ended, "reason", j->reason, "nodes", j->nodes));

@@ -21,7 +21,7 @@ struct slurm_queue {
     struct slurm_queue_job *list;
     size_t n;
     size_t pending, running; /* of evaluation jobs */
-    size_t active;           /* jobs with anything pending or running, merge jobs too */
+    size_t active;           /* jobs with anything pending or running, those that build or merge too */
 };
 
 /* Asks Slurm about every job of the list. busy[shard] (n_shards of them; NULL: not wanted) becomes true for shards that wait or run. */

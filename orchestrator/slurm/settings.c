@@ -10,6 +10,10 @@
 
 #include "util/suggest.h"
 
+/* nvcc takes about 5 s for a candidate: 4 tasks of 8 compilers go through thousands in a quarter of an hour. */
+#define DEFAULT_BUILD_TASKS 4
+#define DEFAULT_BUILD_CPUS 8
+
 enum kind { TEXT, COUNT, MINUTES, FLAG, LINES };
 
 static const struct key {
@@ -28,6 +32,10 @@ static const struct key {
     {"exclude", TEXT, AT(exclude), 0, 0},
     {"gpu", TEXT, AT(gpu), 0, 0},
     {"mpi", TEXT, AT(mpi), 0, 0},
+    {"build", TEXT, AT(build), 0, 0},
+    {"cuda_archs", TEXT, AT(cuda_archs), 0, 0},
+    {"build_tasks", COUNT, AT(build_tasks), 1, 1000},
+    {"build_cpus", COUNT, AT(build_cpus), 1, 1024},
     {"ranks_per_node", COUNT, AT(ranks_per_node), 1, 1024},
     {"cpus_per_rank", COUNT, AT(cpus_per_rank), 1, 1024},
     {"memory_mb", COUNT, AT(memory_mb), 1, 1 << 30},
@@ -172,7 +180,12 @@ int slurm_settings_decode(json_t *settings, struct slurm_settings *s, struct pkb
 {
     const char *name;
     const json_t *value;
-    *s = (struct slurm_settings){.ranks_per_node = 8, .signal_seconds = 120, .exclusive = true, .requeue = true};
+    *s = (struct slurm_settings){.ranks_per_node = 8,
+                                 .signal_seconds = 120,
+                                 .exclusive = true,
+                                 .requeue = true,
+                                 .build_tasks = DEFAULT_BUILD_TASKS,
+                                 .build_cpus = DEFAULT_BUILD_CPUS};
     s->mpi = strdup("pmix");
     if (!s->mpi)
         return pkb_error_set(err, "out of memory");
@@ -184,7 +197,14 @@ int slurm_settings_decode(json_t *settings, struct slurm_settings *s, struct pkb
         if (decode_key(k, value, s, err) < 0)
             return -1;
     }
+    if (s->build && strcmp(s->build, "here") != 0 && strcmp(s->build, "jobs") != 0)
+        return pkb_error_set(err, "slurm: build: expected \"here\" or \"jobs\", found \"%s\"", s->build);
     return 0;
+}
+
+bool slurm_settings_build_by_jobs(const struct slurm_settings *s)
+{
+    return s->build ? strcmp(s->build, "jobs") == 0 : s->cpu_partition != NULL;
 }
 
 void slurm_settings_clear(struct slurm_settings *s)

@@ -14,6 +14,11 @@ struct slurm_settings {
     char *partition, *cpu_partition, *account, *qos, *constraint, *reservation, *exclude; /* NULL: Slurm's default */
     char *gpu;          /* what --gres calls a GPU: "gpu", "gpu:h100"; "none": do not ask for any */
     char *mpi;          /* srun --mpi= */
+    char *build;        /* where candidates are compiled: "here" (by the machine that submits) or "jobs"; NULL: jobs where
+                           cpu_partition is set */
+    char *cuda_archs;   /* PKB_CUDA_ARCHS of all jobs: nodes that build need not have GPUs; NULL: not set */
+    int build_tasks;    /* of the array that builds, at most */
+    int build_cpus;     /* processors of each of them */
     int ranks_per_node; /* a larger world takes several nodes */
     int cpus_per_rank;  /* 0: Slurm's default */
     int memory_mb;      /* per node; 0: Slurm's default */
@@ -37,5 +42,7 @@ int slurm_settings_add_site(json_t *settings, const char *path, struct pkb_error
 /* Checks and decodes; unknown keys and wrong values are errors that name the key. Clear it in any case. */
 int slurm_settings_decode(json_t *settings, struct slurm_settings *s, struct pkb_error *err);
 void slurm_settings_clear(struct slurm_settings *s);
+
+bool slurm_settings_build_by_jobs(const struct slurm_settings *s);
 
 #endif

@@ -4,103 +4,14 @@
 #include <string.h>
 
 #include "orchestrator/slurm/arrays.h"
-#include "orchestrator/slurm/jobs.h"
-#include "orchestrator/slurm/launch.h"
 #include "orchestrator/slurm/queue.h"
-#include "orchestrator/slurm/script.h"
+#include "orchestrator/slurm/submission.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/paths.h"
 
 #define SLACK_MINUTES 15 /* of a task, beside its work: builds, start and end of worlds */
-#define MERGE_MINUTES 60
-#define SLACK_FACTOR 3 /* estimates of work are rough */
-
-struct submission {
-    struct engine *e;
-    struct slurm_launch *l;
-    bool *busy;       /* per shard: in the queue already */
-    struct words env; /* of the jobs */
-    char *after;      /* "afterany:17:18" */
-    size_t arrays, shards, cells;
-};
-
-/* ---- what jobs get to see of the environment -------------------------------------------------------------------------- */
-
-static bool wanted(const char *variable)
-{
-    static const char *const list[] = {"PATH=",       "HOME=",   "USER=",  "LOGNAME=", "SHELL=", "LANG=", "LD_LIBRARY_PATH=",
-                                       "MODULEPATH=", "TMPDIR=", "CPATH=", "CC=",      "PKB_",   "UCX_",  "NCCL_",
-                                       "CUDA_HOME="};
-    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-        if (strncmp(variable, list[i], strlen(list[i])) == 0)
-            return true;
-    return false;
-}
-
-static int make_env(struct words *env, struct pkb_error *err)
-{
-    extern char **environ;
-    if (words_add(env, err, "PKB_JOB=1") < 0)
-        return -1;
-    for (size_t i = 0; environ[i]; i++)
-        if (wanted(environ[i]) && words_add(env, err, "%s", environ[i]) < 0)
-            return -1;
-    return 0;
-}
-
-/* ---- one job ---------------------------------------------------------------------------------------------------------- */
-
-/* A path as Slurm's file name patterns take it. */
-static char *output_pattern(const char *run, const char *name, struct pkb_error *err)
-{
-    char *text = malloc(2 * strlen(run) + strlen(name) + 16), *to = text;
-    if (!text) {
-        pkb_error_set(err, "out of memory");
-        return NULL;
-    }
-    for (const char *p = run; *p; p++) {
-        *to++ = *p;
-        if (*p == '%')
-            *to++ = '%';
-    }
-    (void)sprintf(to, "/logs/%s", name);
-    return text;
-}
-
-/* Writes the script of a job into the run, submits it and notes its number. */
-static int submit(struct submission *s, struct slurm_job *job, const char *title, const struct words *command,
-                  struct slurm_jobs_entry *entry, struct pkb_error *err)
-{
-    const struct slurm_settings *set = &s->l->settings;
-    const char *run = s->e->run->path;
-    char *file = pkb_format(err, "jobs/%03zu-%s.sh", slurm_jobs_count(s->l->jobs), entry->merge ? "merge" : "evaluate");
-    char *path = file ? pkb_format(err, "%s/%s", run, file) : NULL;
-    char *output = output_pattern(run, entry->merge ? "slurm-%j.log" : "slurm-%A_%a.log", err);
-    int rc = -1;
-    job->output = output;
-    job->work_dir = run;
-    job->env = words_argv(&s->env);
-    char *script = path && output ? slurm_script_make(job, title, &set->prolog, command, err) : NULL;
-    job->script = script;
-    if (script && pkb_file_write(path, script, strlen(script), err) == 0 && s->l->api->submit(job, &entry->job, err) == 0)
-        rc = slurm_jobs_add(s->l->jobs, run, entry, file, err);
-    free(script);
-    free(output);
-    free(path);
-    free(file);
-    return rc;
-}
-
-static void fill_common(const struct submission *s, struct slurm_job *job)
-{
-    const struct slurm_settings *set = &s->l->settings;
-    job->account = set->account;
-    job->qos = set->qos;
-    job->reservation = set->reservation;
-    job->requeue = set->requeue;
-    job->comment = s->e->run->path;
-}
+#define SLACK_FACTOR 3   /* estimates of work are rough */
 
 /* ---- evaluation ------------------------------------------------------------------------------------------------------- */
 
@@ -115,7 +26,7 @@ static bool needs_gpus(const struct plan *p, int world)
 static void fill_evaluation(const struct submission *s, int world, double seconds, struct slurm_job *job)
 {
     const struct slurm_settings *set = &s->l->settings;
-    fill_common(s, job);
+    submission_fill(s, job);
     job->partition = set->partition;
     job->constraint = set->constraint;
     job->exclude = set->exclude;
@@ -160,7 +71,7 @@ static int submit_array(struct submission *s, int world, double seconds, const s
                         struct pkb_error *err)
 {
     struct slurm_job job = {0};
-    struct slurm_jobs_entry entry = {.world = world, .base = a->base};
+    struct slurm_jobs_entry entry = {.kind = SLURM_JOBS_EVALUATE, .world = world, .base = a->base};
     struct words command = WORDS_NONE;
     int throttle = s->l->settings.throttle / (int)n_arrays;
     int rc = -1;
@@ -172,9 +83,10 @@ static int submit_array(struct submission *s, int world, double seconds, const s
     fill_evaluation(s, world, seconds, &job);
     job.name = name;
     job.array = array;
+    job.dependency = s->after_build;
     entry.array = a->indexes;
     if (name && title && array && task_command(s, a->base, &command, err) == 0)
-        rc = submit(s, &job, title, &command, &entry, err);
+        rc = submission_send(s, &job, title, &command, &entry, err);
     if (rc == 0)
         rc = add_dependency(s, entry.job, err);
     if (rc == 0)
@@ -226,31 +138,6 @@ static int submit_worlds(struct submission *s, struct pkb_error *err)
     return rc;
 }
 
-/* ---- merge ------------------------------------------------------------------------------------------------------------ */
-
-static int submit_merge(struct submission *s, struct pkb_error *err)
-{
-    const struct slurm_settings *set = &s->l->settings;
-    struct slurm_job job = {.nodes = 1, .ranks = 1, .ranks_per_node = 1, .minutes = MERGE_MINUTES, .dependency = s->after};
-    struct slurm_jobs_entry entry = {.merge = true, .array = ""};
-    struct words command = WORDS_NONE;
-    char *name = pkb_format(err, "pkb-%s-merge", s->e->run->name);
-    char *title = pkb_format(err, "pkb: merges the records of the run %s", s->e->run->path);
-    char *program = pkb_path(PKB_PATH_BIN, "pkb", err);
-    int rc = -1;
-    fill_common(s, &job);
-    job.name = name;
-    job.partition = set->cpu_partition ? set->cpu_partition : set->partition;
-    if (name && title && program && words_add(&command, err, "%s", program) == 0 && words_add(&command, err, "merge") == 0 &&
-        words_add(&command, err, "%s", s->e->run->path) == 0)
-        rc = submit(s, &job, title, &command, &entry, err);
-    words_clear(&command);
-    free(program);
-    free(title);
-    free(name);
-    return rc;
-}
-
 /* ---- the stage -------------------------------------------------------------------------------------------------------- */
 
 static int save_settings(const struct submission *s, struct pkb_error *err)
@@ -275,20 +162,36 @@ static int find_busy(struct submission *s, struct pkb_error *err)
     return 0;
 }
 
+/* Whether a shard is left that no job of the queue has. */
+static bool any_open(const struct submission *s)
+{
+    for (size_t i = 0; i < s->e->plan->n_shards; i++)
+        if (!s->busy[i] && engine_open_cells(s->e, &s->e->plan->shards[i]) > 0)
+            return true;
+    return false;
+}
+
 static int submit_all(struct submission *s, struct pkb_error *err)
 {
-    if (find_busy(s, err) < 0 || save_settings(s, err) < 0 || make_env(&s->env, err) < 0)
+    if (find_busy(s, err) < 0 || save_settings(s, err) < 0 || submission_make_env(&s->env, err) < 0)
         return -1;
-    int rc = submit_worlds(s, err);
+    int rc = any_open(s) ? submission_build(s, err) : 0;
+    if (rc == 0)
+        rc = submit_worlds(s, err);
     if (rc < 0)
         pkb_error_prefix(err, "%zu jobs are submitted, then one was not ('pkb resume %s' submits the rest)", s->arrays,
                          s->e->run->path);
-    if (s->arrays > 0 && submit_merge(s, rc < 0 ? NULL : err) < 0)
+    if (s->arrays > 0 && submission_merge(s, rc < 0 ? NULL : err) < 0)
         rc = -1;
     if (rc == 0)
         display_say(&s->e->display, "%zu cells in %zu tasks are submitted; 'pkb status %s' shows how far they are", s->cells,
                     s->shards, s->e->run->path);
     return rc;
+}
+
+int engine_slurm_build(struct engine *e, struct pkb_error *err)
+{
+    return slurm_settings_build_by_jobs(&e->slurm->settings) ? 0 : engine_build(e, err);
 }
 
 int engine_slurm_submit(struct engine *e, struct pkb_error *err)
@@ -298,6 +201,7 @@ int engine_slurm_submit(struct engine *e, struct pkb_error *err)
     e->submitted = rc == 0;
     words_clear(&s.env);
     free(s.after);
+    free(s.after_build);
     free(s.busy);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pkb-slurm-task: what a task of an evaluation array runs, on the first node of its allocation. Works through one shard: a world of
- * agents by srun, and further ones while they bring results. */
+/* pkb-slurm-task: what a task of a job array runs, on the first node of its allocation. Works through one shard: a world of agents by
+ * srun, and further ones while they bring results. Or compiles its part of the candidates. */
 #include <argp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,20 +27,27 @@ struct arguments {
     struct words srun;
 };
 
-enum { KEY_RUN = 'r', KEY_BASE = 'b', KEY_SHARD = 's', KEY_SRUN = 0x100 };
+enum { KEY_RUN = 'r', KEY_BASE = 'b', KEY_SHARD = 's', KEY_SRUN = 0x100, KEY_BUILD };
 
-static const struct argp_option option_table[] = {{"run", KEY_RUN, "DIR", 0, "Run directory", 0},
-                                                  {"base", KEY_BASE, "N", 0, "The shard is N + $SLURM_ARRAY_TASK_ID", 0},
-                                                  {"shard", KEY_SHARD, "N", 0, "The shard, outside of an array", 0},
-                                                  {"srun", KEY_SRUN, "OPTION", 0, "An option of srun; may be repeated", 0},
-                                                  {0}};
+static const struct argp_option option_table[] = {
+    {"run", KEY_RUN, "DIR", 0, "Run directory", 0},
+    {"base", KEY_BASE, "N", 0, "The shard is N + $SLURM_ARRAY_TASK_ID", 0},
+    {"shard", KEY_SHARD, "N", 0, "The shard, outside of an array", 0},
+    {"build", KEY_BUILD, "TASKS", 0, "Compile candidates instead, as one of so many tasks", 0},
+    {"srun", KEY_SRUN, "OPTION", 0, "An option of srun; may be repeated", 0},
+    {0}};
 
-/* The shard that the job array means. */
+/* The shard, or the part of the candidates, that the job array means. */
 static void finish(struct arguments *a, struct argp_state *state)
 {
     const char *index = getenv("SLURM_ARRAY_TASK_ID");
     if (!a->options.run)
         argp_error(state, "--run is missing");
+    if (a->options.build_parts > 0) {
+        a->options.build_part =
+            (size_t)option_integer(state, "SLURM_ARRAY_TASK_ID", index ? index : "0", 0, (long)a->options.build_parts - 1);
+        return;
+    }
     if (a->shard < 0 && !index)
         argp_error(state, "there is no SLURM_ARRAY_TASK_ID here, as jobs of an array have; or name the shard: --shard");
     if (a->shard < 0)
@@ -60,6 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SHARD:
         a->shard = option_integer(state, "--shard", arg, 0, 999999);
         return 0;
+    case KEY_BUILD:
+        a->options.build_parts = (size_t)option_integer(state, "--build", arg, 1, 999999);
+        return 0;
     case KEY_SRUN:
         if (words_add(&a->srun, NULL, "%s", arg) < 0)
             argp_failure(state, PKB_EXIT_SYSTEM, 0, "out of memory");
@@ -75,7 +85,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {option_table,
                                  parse,
                                  NULL,
-                                 "The task of a job array that pkb submits: evaluates one shard on the nodes of the job. SIGUSR1 "
+                                 "The task of a job array that pkb submits: evaluates one shard on the nodes of the job, or "
+                                 "compiles a part of the candidates. SIGUSR1 "
                                  "stops it between two cells, SIGTERM "
                                  "at once; what is recorded stays.\v" PKB_EXIT_DOC,
                                  NULL,
@@ -130,19 +141,26 @@ static void wait_for_requeue(void)
     (void)sleep(REQUEUE_SECONDS);
 }
 
-int main(int argc, char **argv)
+static int run_build(const struct arguments *a)
+{
+    static const struct engine_stage stages[] = {
+        {"open", engine_open}, {"read", engine_read}, {"build", engine_build}, {NULL, NULL}};
+    struct engine e;
+    engine_init(&e, &a->options);
+    int code = engine_go(&e, stages);
+    engine_destroy(&e);
+    return code;
+}
+
+static int run_shard(const struct arguments *a)
 {
     static const struct engine_stage stages[] = {
         {"open", engine_open}, {"read", engine_read}, {"evaluate", evaluate}, {NULL, NULL}};
-    struct arguments a = {.options = {.quiet = true}, .shard = -1};
-    struct task t = {.shard = -1};
+    struct task t = {.shard = (int)a->shard};
     struct launcher srun;
-    argp_err_exit_status = PKB_EXIT_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    slurm_srun_launcher(&srun, &a.srun);
-    engine_init(&t.engine, &a.options);
+    slurm_srun_launcher(&srun, &a->srun);
+    engine_init(&t.engine, &a->options);
     t.engine.launcher = &srun;
-    t.shard = (int)a.shard;
     int code = engine_go(&t.engine, stages);
     const struct plan_shard *shard = t.engine.plan ? find_shard(&t) : NULL;
     if (shard && t.engine.progress && code <= PKB_EXIT_INCOMPLETE)
@@ -150,6 +168,15 @@ int main(int argc, char **argv)
     if (code == PKB_EXIT_INCOMPLETE || code == PKB_EXIT_INTERRUPTED)
         wait_for_requeue();
     engine_destroy(&t.engine);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = {.options = {.quiet = true}, .shard = -1};
+    argp_err_exit_status = PKB_EXIT_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    int code = a.options.build_parts > 0 ? run_build(&a) : run_shard(&a);
     words_clear(&a.srun);
     return code;
 }

@@ -36,6 +36,19 @@ run "$pkb" resume --quiet "$tmp/jobs"
 expect "there is nothing to resume" 0 ""
 check "no further job is submitted" wait_for 20 queue_empty
 
+# Candidates compiled by jobs, before the evaluation: nothing is compiled here, and nothing a second time.
+run "$pkb" run --launcher slurm --wait --slurm partition=gpu --slurm cpu_partition=cpu --slurm build_cpus=2 --slurm exclusive=no \
+    --shard-seconds 0.001 --run "$tmp/built" "$tmp/sweep.lua"
+expect "a sweep that is built by jobs" 0 "tasks compile"
+check "nothing is compiled here" test -z "$(grep -F 'candidates: ' "$tmp/stderr")"
+check "the same outcomes" diff "$tmp/expected" <(cells "$tmp/built")
+check "the array that builds is not longer than arrays may be" grep -q -- '--array=0-2$' "$tmp/built/jobs/000-build.sh"
+check "the evaluation waits for it" grep -q -- "--dependency=afterany:$(job_of "$tmp/built" 1)\$" "$tmp/built/jobs/001-evaluate.sh"
+check "every source is compiled once" test "$(ls "$tmp/built/builds" | wc -l)" = "$(ls "$tmp/built/candidates" | wc -l)"
+run "$pkb" resume --launcher slurm "$tmp/built"
+expect "nothing is built where nothing is missing" 0 ""
+check "no further job" test "$(grep -c '"kind": "build"' "$tmp/built/jobs.json")" = 1
+
 # Over nodes: messages of the reference by TCP, no shared memory.
 for name in files memory; do
     mkdir -p "$tmp/store/$name/02_allgather" "$tmp/blocks"

@@ -141,6 +141,9 @@ static void test_wrong_settings(void **state)
         {"{\"qos\": \"$(id)\"}", "holds a blank or a character"},
         {"{\"ranks_per_node\": 0}", "ranks_per_node: expected a whole number from 1"},
         {"{\"ranks_per_node\": 1.5}", "expected a whole number"},
+        {"{\"build\": \"there\"}", "build: expected \"here\" or \"jobs\", found \"there\""},
+        {"{\"build_tasks\": 0}", "build_tasks: expected a whole number"},
+        {"{\"build_cpus\": true}", "build_cpus: expected a whole number"},
         {"{\"throttle\": \"4x\"}", "throttle: expected a whole number"},
         {"{\"throttle\": \"\"}", "expected a whole number"},
         {"{\"exclusive\": \"perhaps\"}", "exclusive: expected true or false"},
@@ -298,21 +301,44 @@ static void test_jobs(void **state)
 {
     (void)state;
     struct pkb_error err = {""};
-    struct slurm_jobs_entry e = {.job = 17, .world = 4, .base = 10, .array = "0-6"};
+    struct slurm_jobs_entry e = {.job = 17, .kind = SLURM_JOBS_EVALUATE, .world = 4, .base = 10, .array = "0-6"};
     json_t *jobs = slurm_jobs_read(folder, &err);
     assert_int_equal(slurm_jobs_count(jobs), 0);
     assert_int_equal(slurm_jobs_add(jobs, folder, &e, "jobs/000.sh", &err), 0);
-    e = (struct slurm_jobs_entry){.job = 18, .merge = true, .array = ""};
+    e = (struct slurm_jobs_entry){.job = 18, .kind = SLURM_JOBS_MERGE, .array = ""};
     assert_int_equal(slurm_jobs_add(jobs, folder, &e, "jobs/001.sh", &err), 0);
     json_decref(jobs);
     jobs = slurm_jobs_read(folder, &err);
     assert_int_equal(slurm_jobs_count(jobs), 2);
     assert_int_equal(slurm_jobs_entry(jobs, 0, &e, &err), 0);
-    assert_true(e.job == 17 && e.world == 4 && e.base == 10 && !e.merge);
+    assert_true(e.job == 17 && e.world == 4 && e.base == 10 && e.kind == SLURM_JOBS_EVALUATE);
     assert_string_equal(e.array, "0-6");
     assert_int_equal(slurm_jobs_entry(jobs, 1, &e, &err), 0);
-    assert_true(e.job == 18 && e.merge);
+    assert_true(e.job == 18 && e.kind == SLURM_JOBS_MERGE);
     json_decref(jobs);
+}
+
+static void test_build_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings;
+        bool by_jobs;
+    } rows[] = {
+        {"{}", false},
+        {"{\"cpu_partition\": \"cpu\"}", true},
+        {"{\"cpu_partition\": \"cpu\", \"build\": \"here\"}", false},
+        {"{\"build\": \"jobs\"}", true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pkb_error err = {""};
+        struct slurm_settings s;
+        json_t *given = json_loads(rows[i].settings, 0, NULL);
+        assert_int_equal(slurm_settings_decode(given, &s, &err), 0);
+        assert_int_equal(slurm_settings_build_by_jobs(&s), rows[i].by_jobs);
+        slurm_settings_clear(&s);
+        json_decref(given);
+    }
 }
 
 static void test_wrong_jobs(void **state)
@@ -321,8 +347,11 @@ static void test_wrong_jobs(void **state)
     static const char *const files[] = {
         "", "{", "[]", "{\"format\": 2, \"jobs\": []}", "{\"format\": 1}", "{\"format\": 1, \"jobs\": {}}"};
     static const char *const entries[] = {
-        "5", "{}", "{\"job\": 0, \"kind\": \"merge\", \"world\": 0, \"base\": 0, \"array\": \"\", \"submitted\": \"\"}",
+        "5",
+        "{}",
+        "{\"job\": 0, \"kind\": \"merge\", \"world\": 0, \"base\": 0, \"array\": \"\", \"submitted\": \"\"}",
         "{\"job\": \"17\", \"kind\": \"merge\", \"world\": 0, \"base\": 0, \"array\": \"\", \"submitted\": \"\"}",
+        "{\"job\": 17, \"kind\": \"cook\", \"world\": 2, \"base\": 0, \"array\": \"0\", \"submitted\": \"\"}",
         "{\"job\": 17, \"kind\": \"evaluate\", \"world\": 2, \"base\": -1, \"array\": \"0\", \"submitted\": \"\"}"};
     struct pkb_error err;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -382,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_indexes),
         cmocka_unit_test(test_mark),
         cmocka_unit_test(test_script),
+        cmocka_unit_test(test_build_place),
         cmocka_unit_test_setup_teardown(test_jobs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_wrong_jobs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_claim, make_folder, remove_folder),
