@@ -19,7 +19,7 @@ static int parse_dtype(const char *text, struct pkb_error *err)
     return dtype == PKB_I64 ? PKB_F32 : dtype;
 }
 
-static int read_setting(struct golden_case *c, struct pkb_error *err)
+int golden_case_describe(struct golden_case *c, struct pkb_error *err)
 {
     bool fixed[PROBLEM_MAX_PARAMS] = {false};
     const char *dtype_text;
@@ -49,7 +49,7 @@ static int read_meta(struct golden_case *c, struct pkb_error *err)
         pkb_json_int(c->meta, "problem_id", 1, 1000, &id, err) < 0)
         return -1;
     c->problem = problem_by_id((int)id);
-    return c->problem ? read_setting(c, err) : 0;
+    return c->problem ? golden_case_describe(c, err) : 0;
 }
 
 int golden_case_load(struct golden_case *c, const char *folder, struct pkb_error *err)

@@ -44,6 +44,9 @@ enum golden_verdict { GOLDEN_PASSED, GOLDEN_FAILED, GOLDEN_NOT_IMPLEMENTED };
 int golden_case_load(struct golden_case *c, const char *folder, struct pkb_error *err);
 void golden_case_destroy(struct golden_case *c);
 
+/* The part of it that reads c->meta for c->problem: the setting and the arrays. */
+int golden_case_describe(struct golden_case *c, struct pkb_error *err);
+
 /* Runs the reference on the case's inputs and compares all outputs of all ranks. When it fails the error says why. */
 enum golden_verdict golden_case_run(const struct golden_case *c, struct pkb_error *err);
 
