@@ -3,6 +3,7 @@
  * own check, so does the same computation in f64 rounded once, and what a wrong candidate would return does not: in every
  * trial some rank notices.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +87,8 @@ static bool same_shape(const pkb_tensor *a, const pkb_tensor *b)
 }
 
 /* An evaluation in which rank q has the inputs of rank q of `of` (source -1), or of rank `source` where the shapes allow. Where
- * they do not, and on other ranks than `only` (unless -1), inputs are zero. */
+ * they do not, and on other ranks than `only` (unless -1), inputs are zero. What the host reads, the sizes on which ranks
+ * agree, stays as it is. */
 static struct evaluation *add_variant(struct batch *b, const struct evaluation *of, int dtype, int source, int only)
 {
     struct problem_setting s = of->ranks[0].setting;
@@ -97,8 +99,10 @@ static struct evaluation *add_variant(struct batch *b, const struct evaluation *
         const struct evaluation_rank *from = &of->ranks[source < 0 ? q : source];
         memcpy(to->set.params, of->ranks[q].set.params, sizeof(to->set.params));
         to->set.trial = of->ranks[q].set.trial;
-        for (int i = 0; i < to->n_in && (only < 0 || only == q); i++) {
-            if (same_shape(&to->set.in[i], &from->set.in[i]))
+        for (int i = 0; i < to->n_in; i++) {
+            if (to->inputs[i].host)
+                set_input(to, i, &of->ranks[q]);
+            else if ((only < 0 || only == q) && same_shape(&to->set.in[i], &from->set.in[i]))
                 set_input(to, i, from);
         }
     }
@@ -308,11 +312,13 @@ static bool nothing_from_peers(const struct subject *s, int trial, int r, int k,
     return s->silent[trial][r] && take(s->silent[trial][r], r, k, form, result);
 }
 
-/* Three per cent off. */
+/* Three per cent off, integers at least by one. */
 static bool coarse(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
 {
-    for (size_t i = 0; i < numel(form); i++)
-        set_element(form, result, i, 1.03 * element(&s->expected[trial]->ranks[r].out[k], i));
+    for (size_t i = 0; i < numel(form); i++) {
+        double value = 1.03 * element(&s->expected[trial]->ranks[r].out[k], i);
+        set_element(form, result, i, dtype_is_float(form->dtype) ? value : ceil(value));
+    }
     return true;
 }
 
