@@ -70,7 +70,8 @@ static void reference(const struct problem_call *c)
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
-    gemm_product_bound(c, tol[0], &c->out[0], gemm_magnitude(c, &c->in[B], true, gather_transposed(c)));
+    pkb_tensor *magnitude = gemm_magnitude(c, &c->in[B], true, gather_transposed(c));
+    gemm_product_bound(c, tol[0], &c->out[0], magnitude, problem_real(c->setting, "K"));
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)

@@ -68,7 +68,8 @@ static void reference(const struct problem_call *c)
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
-    gemm_product_bound(c, tol[0], &c->out[0], gemm_magnitude(c, gather_columns(c), false, &c->in[B]));
+    pkb_tensor *magnitude = gemm_magnitude(c, gather_columns(c), false, &c->in[B]);
+    gemm_product_bound(c, tol[0], &c->out[0], magnitude, problem_real(c->setting, "K"));
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)

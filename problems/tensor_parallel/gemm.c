@@ -68,10 +68,11 @@ pkb_tensor *gemm_magnitude(const struct problem_call *c, const pkb_tensor *a, bo
     return product;
 }
 
-void gemm_product_bound(const struct problem_call *c, pkb_tensor *tol, const pkb_tensor *product, pkb_tensor *magnitude)
+void gemm_product_bound(const struct problem_call *c, pkb_tensor *tol, const pkb_tensor *product, pkb_tensor *magnitude,
+                        double terms)
 {
     const struct problem_setting *s = c->setting;
-    rt_binary_scalar(c->rt, RT_MUL, magnitude, magnitude, 2 * problem_real(s, "K") * kit_accumulate_roundoff(s));
+    rt_binary_scalar(c->rt, RT_MUL, magnitude, magnitude, 2 * terms * kit_accumulate_roundoff(s));
     rt_unary(c->rt, RT_ABS, tol, product);
     rt_binary_scalar(c->rt, RT_MUL, tol, tol, 2 * dtype_roundoff(s->dtype));
     rt_binary(c->rt, RT_ADD, tol, tol, magnitude);

@@ -33,10 +33,11 @@ pkb_tensor *gemm_partial(const struct problem_call *c);
 /* |A| * |B| in f32, A transposed where the flag is set. */
 pkb_tensor *gemm_magnitude(const struct problem_call *c, const pkb_tensor *a, bool trans_a, const pkb_tensor *b);
 
-/* The bound for a product that is rounded once,
- *     2 * u * |P| + 2 * K * e * |A| * |B|
+/* The bound for a product of `terms` terms per element that is rounded once,
+ *     2 * u * |P| + 2 * terms * e * |A| * |B|
  * into tol (f32). `magnitude` is |A| * |B|; it is used up. */
-void gemm_product_bound(const struct problem_call *c, pkb_tensor *tol, const pkb_tensor *product, pkb_tensor *magnitude);
+void gemm_product_bound(const struct problem_call *c, pkb_tensor *tol, const pkb_tensor *product, pkb_tensor *magnitude,
+                        double terms);
 
 /* This rank's term of the bound for sums of products that were rounded to T,
  *     (W + 2) * u * |P| + 2 * K * e * |A| * |B|
