@@ -31,6 +31,11 @@
     X(44)                                                                                                                        \
     X(45)                                                                                                                        \
     X(58)                                                                                                                        \
+    X(65)                                                                                                                        \
+    X(66)                                                                                                                        \
+    X(67)                                                                                                                        \
+    X(68)                                                                                                                        \
+    X(69)                                                                                                                        \
     X(73)
 
 #define DECLARE(n) extern const struct problem problem_##n;

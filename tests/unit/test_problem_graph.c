@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs, sparse features and other exchanges of irregular size: settings and costs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/problem_rows.h"
+
+static const struct setting_row setting_rows[] = {
+    {65, PKB_F16, 4, 5, NULL, 0, NULL},
+    {66, PKB_F64, 6, 7, NULL, 0, NULL},
+    {67, PKB_BF16, 47, 48, NULL, 0, NULL},
+    {68, PKB_BF16, 2, 3, "V", 5, NULL},
+    {69, PKB_F32, 10, 11, NULL, 0, NULL},
+    {65, PKB_BF16, 0, 2, "least", 0, "least = 0 is less than 1"},
+    {66, PKB_BF16, 0, 2, "least", 0, "least = 0 is less than 1"},
+    {66, PKB_BF16, 0, 2, "D", 0, "output grad has no elements"},
+    {67, PKB_BF16, 0, 49, NULL, 0, "n = 48 is less than 49"},
+    {67, PKB_BF16, 0, 2, "V", 0, "V = 0 is less than 1"},
+    {68, PKB_BF16, 0, 3, "Q", 6, "Q = 6 is less than 7"},
+    {68, PKB_BF16, 0, 2, "V", 0, "V = 0 is less than 1"},
+    {68, PKB_BF16, 0, 2, "D", 0, "D = 0 is less than 1"},
+    {68, PKB_BF16, 0, 2, "O", 0, "output out has no elements"},
+    {69, PKB_BF16, 0, 2, "Nn", 0, "Nn = 0 is less than 1"},
+    {69, PKB_BF16, 0, 2, "least", 0, "least = 0 is less than 1"},
+};
+
+static void settings_are_checked(void **state)
+{
+    (void)state;
+    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
+}
+
+/* Tiny shape, bf16, by hand. */
+static const struct cost_row cost_rows[] = {
+    {65, 0, 2, 0, 960, 192},   {65, 3, 4, 0, 960, 288},    {66, 0, 2, 192, 1344, 384},    {66, 3, 4, 192, 1344, 576},
+    {67, 0, 2, 0, 2304, 584},  {67, 3, 4, 0, 2304, 888},   {68, 0, 2, 51200, 7712, 2000}, {68, 3, 4, 51200, 7712, 3000},
+    {69, 0, 2, 2460, 596, 48}, {69, 1, 4, 2870, 790, 168},
+};
+
+static void costs_are_those_computed_by_hand(void **state)
+{
+    (void)state;
+    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(costs_are_those_computed_by_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
