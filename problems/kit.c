@@ -2,6 +2,8 @@
 #include "problems/kit.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Elements that a filler makes before it rounds them. */
@@ -93,6 +95,16 @@ size_t kit_numel(const pkb_tensor *t)
     for (int i = 0; i < t->ndim; i++)
         n *= (size_t)t->shape[i];
     return n;
+}
+
+double *kit_scratch(size_t n)
+{
+    double *numbers = calloc(n + 1, sizeof(*numbers));
+    if (!numbers) {
+        fprintf(stderr, "no memory for %zu numbers of a problem's inputs\n", n);
+        abort();
+    }
+    return numbers;
 }
 
 void kit_fill_normal(const struct problem_setting *s, struct problem_inputs *set, int tensor)

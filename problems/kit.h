@@ -52,6 +52,9 @@ double kit_rounded(int dtype, double x);
 /* Elements of a described tensor. */
 size_t kit_numel(const pkb_tensor *t);
 
+/* Memory for n numbers, which the caller frees. A filler cannot fail: where there is none, the program ends. */
+double *kit_scratch(size_t n);
+
 /* Random elements from this rank's own stream for input `tensor`. Integers: low <= x <= high. */
 void kit_fill_normal(const struct problem_setting *s, struct problem_inputs *set, int tensor);
 void kit_fill_integers(const struct problem_setting *s, struct problem_inputs *set, int tensor, int64_t low, int64_t high);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sequences split over ranks: settings and costs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/problem_rows.h"
+
+static const struct setting_row setting_rows[] = {
+    {17, PKB_BF16, 16, 17, NULL, 0, NULL},
+    {17, PKB_BF16, 0, 2, "D", 7, "D = 7 is not even"},
+    {33, PKB_F64, 2, 3, NULL, 0, NULL},
+    {33, PKB_BF16, 0, 5, NULL, 0, "M = 48 is not divisible by 5 ranks"},
+    {34, PKB_F32, 6, 7, NULL, 0, NULL},
+    {34, PKB_BF16, 0, 2, "N", 0, "output y has no elements"},
+    {35, PKB_F16, 2, 3, "M", 1, NULL},
+    {35, PKB_BF16, 0, 2, "M", 0, "output y has no elements"},
+    {36, PKB_BF16, 0, 2, "U", 9, NULL},
+    {36, PKB_BF16, 0, 3, NULL, 0, "nh = 8 is not divisible by 3 ranks"},
+    {36, PKB_BF16, 0, 2, "U", 11, "U = 11 is more than the 10 positions"},
+    {37, PKB_BF16, 10, 11, NULL, 0, NULL},
+    {37, PKB_BF16, 0, 2, "S", 0, "output y has no elements"},
+    {38, PKB_F32, 3, 4, "U", 19, NULL},
+    {38, PKB_BF16, 0, 3, NULL, 0, "nh = 8 is not divisible by 3 ranks"},
+    {38, PKB_BF16, 0, 4, "U", 21, "U = 21 is more than the 20 positions"},
+    {54, PKB_F32, 16, 17, "causal", 0, NULL},
+    {54, PKB_BF16, 0, 2, "H", 0, "output out has no elements"},
+    {55, PKB_BF16, 5, 6, NULL, 0, NULL},
+    {55, PKB_BF16, 0, 1, "H", 3, NULL},
+    {55, PKB_BF16, 0, 3, NULL, 0, "3 ranks do not form pairs"},
+    {55, PKB_BF16, 0, 2, "H", 3, "H = 3 is not divisible by 2"},
+    {56, PKB_F64, 9, 10, NULL, 0, NULL},
+    {56, PKB_BF16, 0, 5, NULL, 0, "5 ranks do not form pairs"},
+    {57, PKB_F16, 2, 4, "causal", 1, NULL},
+    {57, PKB_BF16, 0, 7, NULL, 0, "7 ranks do not form pairs"},
+    {71, PKB_BF16, 4, 5, "k", 17, NULL},
+    {71, PKB_BF16, 0, 2, "k", 1, "k = 1 is less than 2"},
+    {71, PKB_BF16, 0, 2, "k", 18, "k = 18 needs more than the L = 16 positions"},
+};
+
+static void settings_are_checked(void **state)
+{
+    (void)state;
+    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
+}
+
+/* Tiny shape, bf16, by hand. */
+static const struct cost_row cost_rows[] = {
+    {17, 0, 2, 6144, 12800, 4096},   {17, 3, 4, 3072, 10496, 6144},   {33, 0, 2, 0, 7680, 1920},
+    {33, 3, 4, 0, 7680, 2880},       {34, 0, 2, 0, 2880, 960},        {34, 3, 4, 0, 4800, 2880},
+    {35, 0, 2, 0, 918, 322},         {35, 3, 4, 0, 1785, 1119},       {36, 0, 2, 0, 2560, 640},
+    {36, 3, 4, 0, 2560, 960},        {37, 0, 2, 0, 5120, 1280},       {37, 3, 4, 0, 5632, 2304},
+    {38, 0, 2, 0, 7680, 1920},       {38, 3, 4, 0, 7680, 2880},       {54, 0, 2, 9216, 4096, 2048},
+    {54, 3, 4, 14848, 8192, 0},      {55, 0, 2, 148480, 16384, 2048}, {55, 3, 4, 78336, 12288, 1024},
+    {56, 0, 2, 296960, 28672, 2048}, {56, 3, 4, 156672, 22528, 0},    {57, 0, 2, 165888, 16640, 6144},
+    {57, 3, 4, 82944, 20608, 9216},  {71, 0, 2, 7168, 2160, 192},     {71, 2, 4, 7168, 2160, 384},
+};
+
+static void costs_are_those_computed_by_hand(void **state)
+{
+    (void)state;
+    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(costs_are_those_computed_by_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
