@@ -19,6 +19,10 @@ static const struct setting_row setting_rows[] = {
     {19, PKB_BF16, 0, 2, "b", 0, "b = 0 is less than 1"},
     {19, PKB_BF16, 0, 2, "b", 100, "N = 256 is not divisible by b = 100"},
     {19, PKB_BF16, 0, 2, "M", 0, "output y has no elements"},
+    {25, PKB_F16, 4, 5, NULL, 0, NULL},
+    {25, PKB_BF16, 0, 2, "V", 0, "V = 0 is less than 1"},
+    {25, PKB_BF16, 0, 2, "N", 0, "N = 0 is less than 1"},
+    {25, PKB_BF16, 0, 2, "M", 0, "output token_logp has no elements"},
     {73, PKB_F64, 0, 16, NULL, 0, NULL},
     {73, PKB_BF16, 0, 3, NULL, 0, "V = 64 is not divisible by 3 ranks"},
     {73, PKB_BF16, 0, 2, "V", 0, "V = 0 is less than 1"},
@@ -32,8 +36,8 @@ static void settings_are_checked(void **state)
 
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
-    {11, 0, 2, 165888, 13824, 1152}, {11, 0, 4, 165888, 14400, 1728}, {19, 0, 2, 4608, 6240, 1584},
-    {19, 0, 4, 4608, 9408, 4752},    {73, 0, 2, 3072, 1776, 168},     {73, 0, 4, 1536, 1008, 252},
+    {11, 0, 2, 165888, 13824, 1152}, {11, 0, 4, 165888, 14400, 1728}, {19, 0, 2, 4608, 6240, 1584}, {19, 0, 4, 4608, 9408, 4752},
+    {25, 0, 2, 264960, 12184, 28},   {25, 3, 4, 264960, 12184, 84},   {73, 0, 2, 3072, 1776, 168},  {73, 0, 4, 1536, 1008, 252},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
