@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 26 moe_token_preprocess: from the selected experts, how many rows every rank will send to and receive from every other.
  *
- * Parameters   M: tokens per rank. num_experts: E, divided evenly over the ranks; rank q owns experts q*L to q*L + L - 1, L = E /
- *              W. top_k: k, slots for experts per token.
+ * Parameters   M: tokens per rank. E: experts, divided evenly over the ranks; rank q owns experts q*L to q*L + L - 1, L = E /
+ *              W. k: slots for experts per token.
  * Input        mask (E, k, M) of f32, different on every rank: mask[e, j, t] is 1 where slot j of token t names expert e, else 0.
  *              Two slots of a token may name the same expert; then it counts twice.
  * Outputs      With c_r[e] = sum over j, t of mask[e, j, t] on rank r:
@@ -22,8 +22,8 @@
 
 static const struct problem_param params[] = {
     {"M", 1024, 48, true, "tokens per rank"},
-    {"num_experts", 8, 8, true, "experts over all ranks"},
-    {"top_k", 2, 2, true, "slots for experts per token"},
+    {"E", 8, 8, true, "experts over all ranks"},
+    {"k", 2, 2, true, "slots for experts per token"},
 };
 
 enum { INPUT_SPLITS, OUTPUT_SPLITS, N_LOCAL, N_LOCAL_SUM };
@@ -34,22 +34,22 @@ enum { INPUT_SPLITS, OUTPUT_SPLITS, N_LOCAL, N_LOCAL_SUM };
 static int supports(const struct problem_setting *s, struct pkb_error *err)
 {
     int64_t slots;
-    if (moe_require_experts(s, problem_int(s, "num_experts"), problem_int(s, "top_k"), err) < 0)
+    if (moe_require_experts(s, problem_int(s, "E"), problem_int(s, "k"), err) < 0)
         return -1;
-    if (__builtin_mul_overflow(problem_int(s, "M"), problem_int(s, "top_k") * s->world, &slots) || slots > LARGEST_COUNT)
+    if (__builtin_mul_overflow(problem_int(s, "M"), problem_int(s, "k") * s->world, &slots) || slots > LARGEST_COUNT)
         return pkb_error_set(err, "more than %d slots over all ranks cannot be counted in f32", LARGEST_COUNT);
     return 0;
 }
 
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)
 {
-    kit_tensor(&t[0], "mask", PKB_F32, RT_SHAPE(problem_int(s, "num_experts"), problem_int(s, "top_k"), problem_int(s, "M")));
+    kit_tensor(&t[0], "mask", PKB_F32, RT_SHAPE(problem_int(s, "E"), problem_int(s, "k"), problem_int(s, "M")));
     return 1;
 }
 
 static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 {
-    int64_t local = problem_int(s, "num_experts") / s->world;
+    int64_t local = problem_int(s, "E") / s->world;
     kit_tensor(&t[INPUT_SPLITS], "input_splits", PKB_I64, RT_SHAPE(s->world));
     kit_tensor(&t[OUTPUT_SPLITS], "output_splits", PKB_I64, RT_SHAPE(s->world));
     kit_tensor(&t[N_LOCAL], "n_local", PKB_F32, RT_SHAPE(s->world, local));
@@ -60,13 +60,13 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 static void init(const struct problem_setting *s, struct problem_inputs *set)
 {
     struct moe_draw d;
-    moe_draw_begin(s, set, problem_int(s, "num_experts"), problem_int(s, "top_k"), false, &d);
+    moe_draw_begin(s, set, problem_int(s, "E"), problem_int(s, "k"), false, &d);
     moe_draw_mask(&d, problem_int(s, "M"), &set->in[0]);
 }
 
 static void reference(const struct problem_call *c)
 {
-    int64_t experts = problem_call_int(c, "num_experts"), slots = problem_call_int(c, "top_k") * problem_call_int(c, "M");
+    int64_t experts = problem_call_int(c, "E"), slots = problem_call_int(c, "k") * problem_call_int(c, "M");
     int64_t world = c->world->size, local = experts / world;
     pkb_tensor *counts = rt_new(c->rt, PKB_F32, RT_SHAPE(experts));
     pkb_tensor *all = rt_new(c->rt, PKB_F32, RT_SHAPE(world, experts));
@@ -80,8 +80,8 @@ static void reference(const struct problem_call *c)
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
-    double experts = problem_real(s, "num_experts"), local = experts / s->world;
-    double slots = experts * problem_real(s, "top_k") * problem_real(s, "M");
+    double experts = problem_real(s, "E"), local = experts / s->world;
+    double slots = experts * problem_real(s, "k") * problem_real(s, "M");
     cost->flops = slots;
     cost->hbm_bytes = 4 * slots + 16 * s->world + 4 * s->world * local + 4 * local;
     cost->link_bytes = 4 * local * (s->world - 1.0);
@@ -95,7 +95,7 @@ const struct problem problem_26 = {
     .summary =
         "Count the tokens per expert, exchange the counts, and derive how many rows every rank sends to and gets from each.",
     .source = "problems/expert_parallel/26_moe_token_preprocess.c",
-    .worlds = "num_experts % W == 0",
+    .worlds = "E % W == 0",
     .params = params,
     .n_params = KIT_COUNT(params),
     .supports = supports,
