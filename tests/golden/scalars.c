@@ -14,7 +14,7 @@
 struct rule {
     int problem;
     const char *scalar;
-    const char *params; /* separated by spaces, one per element of a list; "-" for an element that follows from others */
+    const char *params; /* separated by spaces, one per element of a list; "-" for one that follows from others */
     const char *words;  /* separated by spaces: the number of a word is its position */
     const char *value;  /* JSON: what the problem has built in, so that nothing else can be checked */
 };
@@ -44,6 +44,9 @@ static const struct rule rules[] = {
     {38, "restore_shape", NULL, NULL, "true"},
     {39, "num_heads", "nh", NULL, NULL},
     {47, "shapes", NULL, NULL, "[[32, 16], [32], [8, 32], [8]]"},
+    {49, "E", "-", NULL, NULL},
+    {50, "E", "-", NULL, NULL},
+    {51, "E", "-", NULL, NULL},
     {59, "s", "H X", NULL, NULL},
     {59, "dim", NULL, NULL, "[1, 2]"},
     {59, "norm", NULL, NULL, "\"ortho\""},
