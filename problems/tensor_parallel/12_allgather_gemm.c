@@ -13,6 +13,7 @@
  *                  |C - Cc| <= 2 * u * |Cc| + 2 * K * e * |A| * |B|
  *              and the limit on the norm.
  */
+#include "problems/context_parallel/ulysses.h"
 #include "problems/tensor_parallel/gemm.h"
 
 static const struct problem_param params[] = {
@@ -53,12 +54,9 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
 static pkb_tensor *gather_columns(const struct problem_call *c)
 {
     const pkb_tensor *shard = &c->in[A_LOCAL];
-    int64_t world = c->world->size, m = shard->shape[0], k_local = shard->shape[1];
-    pkb_tensor *stacked = rt_new(c->rt, shard->dtype, RT_SHAPE(world, m, k_local));
-    pkb_tensor *a = rt_new(c->rt, shard->dtype, RT_SHAPE(m, world, k_local));
-    rt_all_gather(c->rt, c->world, stacked, shard);
-    rt_permute(c->rt, a, stacked, (const int[]){1, 0, 2});
-    return rt_view(c->rt, a, RT_SHAPE(m, world * k_local));
+    pkb_tensor *a = rt_new(c->rt, shard->dtype, RT_SHAPE(shard->shape[0], c->world->size * shard->shape[1]));
+    ulysses_all_gather(c->rt, c->world, a, shard, 1);
+    return a;
 }
 
 static void reference(const struct problem_call *c)
