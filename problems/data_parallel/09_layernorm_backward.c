@@ -143,7 +143,7 @@ static pkb_tensor *products(const struct problem_call *c)
 
 static pkb_tensor *column_sums(const struct problem_call *c, const pkb_tensor *terms)
 {
-    pkb_tensor *sums = rt_new(c->rt, c->setting->dtype, RT_SHAPE(terms->shape[1]));
+    pkb_tensor *sums = rt_new(c->rt, c->setting->dtype, RT_SHAPE(c->in[DY].shape[1]));
     rt_reduce_axis(c->rt, RT_SUM, sums, terms, 0);
     return sums;
 }
@@ -162,7 +162,7 @@ static void bound_sums(const struct problem_call *c, const pkb_tensor *terms, pk
     pkb_tensor *rounding = rt_new_like(c->rt, PKB_F32, tol);
     rt_unary(c->rt, RT_ABS, magnitude, terms);
     rt_reduce_axis(c->rt, RT_SUM, order, magnitude, 0);
-    rt_binary_scalar(c->rt, RT_MUL, order, order, 4 * sqrt((double)terms->shape[0]) * kit_accumulate_roundoff(s));
+    rt_binary_scalar(c->rt, RT_MUL, order, order, 4 * sqrt((double)c->in[DY].shape[0]) * kit_accumulate_roundoff(s));
     rt_unary(c->rt, RT_ABS, rounding, column_sums(c, terms));
     rt_binary_scalar(c->rt, RT_MUL, rounding, rounding, (s->world + 2) * dtype_roundoff(s->dtype));
     rt_binary(c->rt, RT_ADD, rounding, rounding, order);

@@ -17,6 +17,14 @@ static const struct setting_row setting_rows[] = {
     {23, PKB_F16, 0, 64, NULL, 0, NULL},
     {23, PKB_BF16, 0, 2, "N", 0, "N = 0 is less than 1"},
     {23, PKB_BF16, 0, 1024, "M", 1e12, "must be less than 2^53"},
+    {41, PKB_BF16, 2, 3, NULL, 0, NULL},
+    {41, PKB_F32, 0, 2, "d_hid", 7, NULL},
+    {41, PKB_BF16, 0, 2, "n_total", 0, "n_total = 0 is less than 1"},
+    {41, PKB_BF16, 0, 2, "d_out", 1e9, "d_out = 1000000000 is more than 1048576"},
+    {41, PKB_BF16, 0, 3, "d_in", 256, NULL},
+    {41, PKB_BF16, 0, 3, "d_in", 18, "d_hid = 32 to 1055: the number of parameters is never divisible by 3 ranks"},
+    {42, PKB_BF16, 0, 2, "d_hid", 0, "d_hid = 0 is less than 1"},
+    {42, PKB_BF16, 0, 2, "eps", -1, "eps = -1 is not positive"},
     {43, PKB_F16, 2, 3, "step", 7, NULL},
     {43, PKB_BF16, 0, 2, "step", 0, "step = 0 is less than 1"},
     {43, PKB_BF16, 0, 2, "beta1", 1, "beta1 = 1 is not in [0, 1)"},
@@ -38,10 +46,12 @@ static void settings_are_checked(void **state)
 
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
-    {9, 0, 2, 10440, 14112, 288}, {9, 0, 4, 10476, 14112, 432}, {23, 0, 2, 10, 28, 2},
-    {23, 3, 4, 10, 28, 6},        {43, 0, 2, 2800, 2400, 400},
-    {43, 0, 4, 2800, 3200, 1200},
-    {44, 0, 2, 9000, 6504, 1626}, {44, 0, 4, 9000, 6504, 2439},
+    {9, 0, 2, 10440, 14112, 288},   {9, 0, 4, 10476, 14112, 432},   {23, 0, 2, 10, 28, 2},
+    {23, 3, 4, 10, 28, 6},          {41, 0, 2, 63000, 12512, 3232}, {42, 0, 2, 63000, 12512, 3232},
+    {41, 1, 2, 63000, 12512, 1616}, {42, 1, 2, 63000, 12512, 1616}, {41, 0, 4, 31500, 9488, 4040},
+    {42, 0, 4, 31500, 9488, 4040},  {41, 3, 4, 31500, 9488, 2424},  {42, 3, 4, 31500, 9488, 2424},
+    {43, 0, 2, 2800, 2400, 400},    {43, 0, 4, 2800, 3200, 1200},   {44, 0, 2, 9000, 6504, 1626},
+    {44, 0, 4, 9000, 6504, 2439},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
