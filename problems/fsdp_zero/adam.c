@@ -187,7 +187,7 @@ static pkb_tensor *bound_length(const struct problem_call *c, const struct adam 
 }
 
 static pkb_tensor *bound_parameters(const struct problem_call *c, const struct adam *a, const struct adam_state *old,
-                                    const struct adam_state *now, const struct adam_bounds *b)
+                                    const struct adam_state *now, const struct adam_tensors *b)
 {
     double u = dtype_roundoff(c->setting->dtype);
     pkb_tensor *direction = adam_direction(c, a, now->m, now->v), *updated = stored(c, old->p);
@@ -201,12 +201,12 @@ static pkb_tensor *bound_parameters(const struct problem_call *c, const struct a
     return dp;
 }
 
-struct adam_bounds adam_bound(const struct problem_call *c, const struct adam *a, const struct adam_state *old,
-                              const pkb_tensor *dg)
+struct adam_tensors adam_bound(const struct problem_call *c, const struct adam *a, const struct adam_state *old,
+                               const pkb_tensor *dg)
 {
     pkb_tensor *m = stored(c, old->m), *v = stored(c, old->v);
     struct adam_state now = {.m = m, .v = v};
-    struct adam_bounds b;
+    struct adam_tensors b;
     adam_moments(c, a, old, m, v);
     b.m = bound_first_moment(c, a, old, dg);
     b.v = bound_second_moment(c, a, old, v, dg);

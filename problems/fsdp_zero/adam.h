@@ -71,11 +71,13 @@ void adam_update(const struct problem_call *c, const struct adam *a, const pkb_t
 void adam_update_decayed(const struct problem_call *c, const struct adam *a, const pkb_tensor *p, const pkb_tensor *direction,
                          pkb_tensor *updated);
 
-/* The bounds above and dg, f32, of the same shape. */
-struct adam_bounds {
+/* Something for parameters, first and second moments. */
+struct adam_tensors {
     pkb_tensor *p, *m, *v;
 };
-struct adam_bounds adam_bound(const struct problem_call *c, const struct adam *a, const struct adam_state *old,
-                              const pkb_tensor *dg);
+
+/* The bounds above; they and dg are f32 and of the same shape. */
+struct adam_tensors adam_bound(const struct problem_call *c, const struct adam *a, const struct adam_state *old,
+                               const pkb_tensor *dg);
 
 #endif

@@ -104,6 +104,13 @@ pkb_tensor *mlp_join(const struct problem_call *c, const struct mlp *n, const pk
     return flat;
 }
 
+void mlp_unjoin(const struct problem_call *c, const struct mlp *n, const pkb_tensor *flat, pkb_tensor *const *parts)
+{
+    struct mlp_parts views = mlp_split(c, n, flat);
+    for (int i = 0; i < MLP_PARTS; i++)
+        rt_copy(c->rt, parts[i], views.part[i]);
+}
+
 /* ---- forward and backward ------------------------------------------------------------------------------------------ */
 
 static pkb_tensor *matrix(const struct problem_call *c, int dtype, int64_t rows, int64_t columns)

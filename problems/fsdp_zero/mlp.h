@@ -55,6 +55,9 @@ struct mlp_parts mlp_split(const struct problem_call *c, const struct mlp *n, co
 /* A flat vector of copies of four tensors that follow each other in an array, a temporary of T. */
 pkb_tensor *mlp_join(const struct problem_call *c, const struct mlp *n, const pkb_tensor *parts);
 
+/* Copies the parts of a flat vector into four tensors of its dtype. */
+void mlp_unjoin(const struct problem_call *c, const struct mlp *n, const pkb_tensor *flat, pkb_tensor *const *parts);
+
 /* What a pass keeps for the gradients: Z and H (rows, d_hid), dO (rows, d_out), dO W2 (rows, d_hid). Temporaries of T. */
 struct mlp_pass {
     pkb_tensor *z, *h, *d_o, *d_h;

@@ -97,9 +97,7 @@ static void gather(const struct problem_call *c, const pkb_tensor *part, int dty
     struct mlp n = mlp_divisible(c->setting, PARAM_MLP);
     pkb_tensor *flat = rt_new(c->rt, dtype, RT_SHAPE(mlp_count(&n)));
     rt_all_gather(c->rt, c->world, flat, part);
-    struct mlp_parts parts = mlp_split(c, &n, flat);
-    for (int i = 0; i < MLP_PARTS; i++)
-        rt_copy(c->rt, to[i], parts.part[i]);
+    mlp_unjoin(c, &n, flat, to);
 }
 
 void zero_gather_parameters(const struct problem_call *c, const pkb_tensor *part)
@@ -116,7 +114,7 @@ void zero_bound(const struct problem_call *c, pkb_tensor *const *tol)
     pkb_tensor *mean = mlp_mean_gradient(c, &n, &c->in[X], &c->in[Y], flat);
     pkb_tensor *change = mlp_uncertainty(c, &n, &c->in[X], &c->in[Y], flat, mean);
     struct adam_state old = own_state(c, zero_own_part(c, flat), zero_own_part(c, mean));
-    struct adam_bounds b = adam_bound(c, &a, &old, zero_own_part(c, change));
+    struct adam_tensors b = adam_bound(c, &a, &old, zero_own_part(c, change));
     gather(c, b.p, PKB_F32, tol);
     rt_copy(c->rt, tol[NEW_M], b.m);
     rt_copy(c->rt, tol[NEW_V], b.v);
