@@ -64,7 +64,10 @@
     X(68)                                                                                                                        \
     X(69)                                                                                                                        \
     X(71)                                                                                                                        \
-    X(73)
+    X(73)                                                                                                                        \
+    X(76)                                                                                                                        \
+    X(80)                                                                                                                        \
+    X(87)
 
 #define DECLARE(n) extern const struct problem problem_##n;
 #define ENTRY(n) &problem_##n,

@@ -36,6 +36,20 @@ static const struct setting_row setting_rows[] = {
     {73, PKB_F64, 0, 16, NULL, 0, NULL},
     {73, PKB_BF16, 0, 3, NULL, 0, "V = 64 is not divisible by 3 ranks"},
     {73, PKB_BF16, 0, 2, "V", 0, "V = 0 is less than 1"},
+    {76, PKB_F16, 2, 3, "dilation", 1, NULL},
+    {76, PKB_BF16, 0, 17, NULL, 0, "O = 16 is less than the 17 ranks"},
+    {76, PKB_BF16, 0, 2, "stride", 0, "stride = 0 is less than 1"},
+    {76, PKB_BF16, 0, 2, "dilation", 0, "dilation = 0 is less than 1"},
+    {76, PKB_BF16, 0, 2, "k", 0, "k = 0 is less than 1"},
+    {76, PKB_BF16, 0, 2, "dilation", 2, "output y has no elements"},
+    {80, PKB_F64, 2, 3, "n_iterations", 1, NULL},
+    {80, PKB_BF16, 0, 2, "temp", 0, "temp = 0 is not between"},
+    {80, PKB_BF16, 0, 2, "K", 0, "output y has no elements"},
+    {87, PKB_BF16, 6, 7, "padding", 0, NULL},
+    {87, PKB_BF16, 0, 2, "H", 0, NULL},
+    {87, PKB_BF16, 0, 2, "stride", 0, "stride = 0 is less than 1"},
+    {87, PKB_BF16, 0, 2, "w", 0, "w = 0 is less than 1"},
+    {87, PKB_BF16, 0, 2, "C", 0, "output y has no elements"},
 };
 
 static void settings_are_checked(void **state)
@@ -50,7 +64,9 @@ static const struct cost_row cost_rows[] = {
     {14, 0, 4, 41472, 7488, 2592},   {15, 0, 2, 63840, 7424, 384},    {15, 0, 4, 31920, 6464, 288},
     {19, 0, 2, 4608, 6240, 1584},    {19, 0, 4, 4608, 9408, 4752},    {25, 0, 2, 264960, 12184, 28},
     {25, 3, 4, 264960, 12184, 84},   {46, 0, 2, 15480, 6064, 240},    {46, 0, 4, 15480, 6544, 720},
-    {73, 0, 2, 3072, 1776, 168},     {73, 0, 4, 1536, 1008, 252},
+    {73, 0, 2, 3072, 1776, 168},     {73, 0, 4, 1536, 1008, 252},     {76, 0, 2, 332544, 15392, 1536},
+    {76, 0, 4, 166656, 10016, 2304}, {80, 0, 2, 21504, 30720, 768},   {80, 0, 4, 21504, 30720, 1152},
+    {87, 0, 1, 161280, 6096, 0},     {87, 0, 2, 161280, 6096, 224},   {87, 1, 4, 80640, 3856, 448},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
