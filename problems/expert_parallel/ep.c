@@ -16,7 +16,7 @@ void ep_init(const struct problem_setting *s, struct problem_inputs *set)
 void ep_check(const struct problem_setting *s, int output, struct problem_check *check)
 {
     (void)output;
-    moe_layer_check(s, 0.06, 0.02, check);
+    moe_layer_check(s, 0.1, 0.02, check);
 }
 
 void ep_cost(const struct problem_setting *s, struct problem_cost *cost)

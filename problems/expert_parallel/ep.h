@@ -18,7 +18,7 @@ int ep_supports(const struct problem_setting *s, struct pkb_error *err);
 /* Biases of the router N(0, 0.25^2); experts' weights N(0, 1/columns), their biases N(0, 0.1^2). Serves as problem.init. */
 void ep_init(const struct problem_setting *s, struct problem_inputs *set);
 
-/* Relative to the row's rms at most 0.06, in the root mean square 0.02, for bf16. Serves as problem.check. */
+/* Relative to the row's rms at most 0.1, in the root mean square 0.02, for bf16. Serves as problem.check. */
 void ep_check(const struct problem_setting *s, int output, struct problem_check *check);
 
 /* moe_layer_cost, the weighted sums and the experts' biases. Serves as problem.cost. */

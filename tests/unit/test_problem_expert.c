@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers of experts and what they consist of: settings and costs. */
+/* Layers of experts and what they consist of: settings, costs, and what their inputs promise. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "problems/expert_parallel/choice.h"
+#include "problems/expert_parallel/layer.h"
+#include "tests/support/evaluate.h"
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
@@ -83,11 +89,144 @@ static void costs_are_those_computed_by_hand(void **state)
     problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
 }
 
+/* ---- inputs -------------------------------------------------------------------------------------------------------- */
+
+static void choices_are_clear_or_not(void **state)
+{
+    (void)state;
+    static const struct {
+        int dtype, n, k;
+        double scores[4];
+        bool clear;
+    } rows[] = {
+        {PKB_BF16, 4, 2, {0, 3, 1, 2}, true},
+        {PKB_BF16, 4, 2, {2, -1, 1.9, 1.81}, true},
+        {PKB_F16, 4, 2, {2, -1, 1.9, 1.88}, true},
+        {PKB_F32, 4, 2, {2, -1, 1.9, 1.8998}, true},
+        {PKB_F64, 3, 1, {-50, -40, -60}, true},
+        {PKB_BF16, 4, 4, {1, 1, 1, 1}, true},
+        {PKB_BF16, 1, 1, {0}, true},
+        {PKB_BF16, 4, 1, {1, 1, 0, 0}, false},
+        {PKB_BF16, 4, 2, {2, -1, 1.9, 1.83}, false},
+        {PKB_F16, 4, 2, {2, -1, 1.9, 1.891}, false},
+        {PKB_F32, 4, 2, {2, -1, 1.9, 1.89991}, false},
+        {PKB_BF16, 2, 1, {40, 39.5}, false},
+        {PKB_BF16, 2, 1, {-40, -39.5}, false},
+        {PKB_BF16, 2, 1, {1, NAN}, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        double scores[4];
+        memcpy(scores, rows[i].scores, sizeof(scores));
+        if (moe_choice_is_clear(rows[i].dtype, scores, rows[i].n, rows[i].k) != rows[i].clear)
+            fail_msg("row %zu", i);
+    }
+}
+
+static struct evaluation *make_inputs(int id, int dtype, int world, int trial)
+{
+    struct problem_setting s;
+    struct pkb_error err = {""};
+    problem_setting_init(&s, problem_by_id(id), SHAPE_TINY, dtype, 0, world);
+    struct evaluation *e = evaluation_create(&s, &err);
+    if (!e)
+        fail_msg("%s", err.text);
+    evaluation_init(e, (uint32_t)trial);
+    return e;
+}
+
+static double stored(const pkb_tensor *t, int64_t i)
+{
+    double value;
+    dtype_to_f64(t->dtype, &value, (const char *)t->data + (size_t)i * dtype_size(t->dtype), 1);
+    return value;
+}
+
+/* Tokens whose choice of experts is clear, by their logits in f64. */
+static int64_t clear_tokens(const struct evaluation_rank *r)
+{
+    struct moe_sizes z = moe_layer_sizes(&r->setting);
+    const pkb_tensor *x = &r->set.in[MOE_X], *weight = &r->set.in[MOE_ROUTER], *bias = &r->set.in[MOE_ROUTER + 1];
+    int64_t clear = 0;
+    for (int64_t t = 0; t < z.tokens; t++) {
+        double logits[MOE_MAX_EXPERTS];
+        for (int64_t e = 0; e < z.experts; e++) {
+            logits[e] = stored(bias, e);
+            for (int64_t j = 0; j < z.width; j++)
+                logits[e] += stored(x, t * z.width + j) * stored(weight, e * z.width + j);
+        }
+        clear += moe_choice_is_clear(r->setting.dtype, logits, z.experts, z.top_k);
+    }
+    return clear;
+}
+
+static void every_token_has_a_clear_choice(void **state)
+{
+    (void)state;
+    static const int ids[] = {31, 32, 49, 50, 51};
+    for (size_t i = 0; i < 3 * sizeof(ids) / sizeof(ids[0]); i++) {
+        struct evaluation *e = make_inputs(ids[i / 3], i % 2 ? PKB_BF16 : PKB_F16, 8, (int)i % 3);
+        for (int r = 0; r < e->world; r++)
+            assert_int_equal(clear_tokens(&e->ranks[r]), (int64_t)e->ranks[r].setting.params[MOE_TOKENS]);
+        evaluation_destroy(e);
+    }
+}
+
+static int64_t sum(const int64_t *values, int64_t n)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += values[i];
+    return total;
+}
+
+/* Ranks agree on what goes from one to another, `sent` rows in all from each, and chunks (if any) say the same. Returns the ranks
+ * that receive nothing. */
+static int check_lists(const struct evaluation *e, int first, bool chunks, int64_t sent)
+{
+    int idle = 0;
+    for (int r = 0; r < e->world; r++) {
+        const pkb_tensor *lists = &e->ranks[r].set.in[first];
+        const int64_t *recv = lists[1].data;
+        for (int q = 0; q < e->world; q++) {
+            const int64_t *of_peer = e->ranks[q].set.in[first].data;
+            assert_true(recv[q] >= 0);
+            assert_int_equal(recv[q], of_peer[r]);
+        }
+        assert_int_equal(sum(lists[0].data, e->world), sent);
+        if (chunks)
+            assert_int_equal(sum(lists[2].data, lists[2].shape[0] * lists[2].shape[1]), sum(recv, e->world));
+        idle += sum(recv, e->world) == 0;
+    }
+    return idle;
+}
+
+static void ranks_agree_on_numbers_of_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        int id, first; /* input of in_splits */
+        bool chunks;
+        int64_t sent;
+    } rows[] = {{27, 1, false, 48}, {28, 2, true, 72}, {29, 3, true, 72}};
+    static const int worlds[] = {1, 2, 4, 8};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (int at = 0; at < 4 * 6; at++) {
+            int world = worlds[at % 4], trial = at / 4;
+            struct evaluation *e = make_inputs(rows[i].id, PKB_BF16, world, trial);
+            int idle = check_lists(e, rows[i].first, rows[i].chunks, rows[i].sent);
+            if (rows[i].chunks)
+                assert_int_equal(idle, world > 1 && trial % 3 == 2);
+            evaluation_destroy(e);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_checked),
-        cmocka_unit_test(costs_are_those_computed_by_hand),
+        cmocka_unit_test(settings_are_checked),           cmocka_unit_test(costs_are_those_computed_by_hand),
+        cmocka_unit_test(choices_are_clear_or_not),       cmocka_unit_test(every_token_has_a_clear_choice),
+        cmocka_unit_test(ranks_agree_on_numbers_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
