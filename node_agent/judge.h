@@ -28,17 +28,18 @@ struct judge_view {
 };
 
 struct judge_verdict {
-    enum outcome outcome;                 /* OUTCOME_CORRECT, OUTCOME_SHAPE_MISMATCH or OUTCOME_VALUE_MISMATCH */
-    int tensor;                           /* the output (or, with `input`, the input) that decided it; -1: correct */
-    bool input;                           /* an input was modified */
-    double max_abs, max_rel;              /* largest differences over all outputs that were compared */
+    enum outcome outcome;    /* OUTCOME_CORRECT, OUTCOME_SHAPE_MISMATCH or OUTCOME_VALUE_MISMATCH; OUTCOME_INFRA_ERROR
+                                             when the reference's outputs make no sense or memory runs out */
+    int tensor;              /* the output (or, with `input`, the input) that decided it; -1: correct */
+    bool input;              /* an input was modified */
+    double max_abs, max_rel; /* largest differences over all outputs that were compared */
     struct problem_difference difference; /* of the deciding output (of the last one when correct) */
     char detail
         [512]; /* empty when correct, else "trial 2: output y: 3 of 1728 elements differ, first at [0, 5]: expected 1.5, got 0 ..." */
 };
 
-/* Judges one trial (0 .. layout->trials - 1): the forms that the candidate left, then every output, then that the inputs are
- * bit-identical to what was given. The first thing wrong decides. */
+/* Judges one trial (0 .. layout->trials - 1): the forms that the candidate left, then every output (those that count rows first, as
+ * only the rows that count are looked at), then that the inputs are bit-identical to what was given. The first thing wrong decides. */
 void judge_trial(const struct judge_view *v, int trial, struct judge_verdict *verdict);
 
 /* Judges sample slot `sample` (0 .. layout->samples - 1), which holds timed iteration `iteration`. */

@@ -118,8 +118,12 @@ const double *runner_params(const struct runner *r, int set);
 /* Enqueues the upload of a set's inputs into tensors. */
 void runner_upload_set(struct runner *r, int set, pkb_tensor *in);
 
-/* Fills a frame's outputs with 0xff: NaN in floats. */
-void runner_poison(struct runner *r, const struct runner_frame *frame);
+/* Makes a frame's outputs ready for a call, once its inputs are there: poison (0xff: NaN in floats), or the values of the input that
+ * an output updates in place. */
+void runner_ready_outputs(struct runner *r, const struct runner_frame *frame);
+
+/* Waits until the host sees the inputs that it may read, where there are any. */
+int runner_settle(struct runner *r);
 
 /* Makes the call's arguments. */
 void runner_prepare(struct runner *r, const struct runner_frame *frame, const double *params);

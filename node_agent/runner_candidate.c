@@ -169,7 +169,7 @@ static int candidate_open(struct runner *r, const char *path)
         return -1;
     if (!r->candidate.setup)
         return 0;
-    runner_poison(r, &r->frames[0]);
+    runner_ready_outputs(r, &r->frames[0]);
     runner_prepare(r, &r->frames[0], runner_params(r, 0));
     int rc = r->candidate.setup(&r->call.context, r->call.in, r->call.out);
     return runner_called(r, rc, "pkb_setup");
@@ -189,7 +189,9 @@ static int candidate_trials(struct runner *r)
         struct runner_frame *frame = &r->frames[t % r->n_pool];
         runner_number(r, (uint32_t)t, false);
         runner_upload_set(r, t, frame->in);
-        runner_poison(r, frame);
+        runner_ready_outputs(r, frame);
+        if (runner_settle(r) < 0)
+            return -1;
         runner_prepare(r, frame, runner_params(r, t));
         runner_barrier(r);
         if (runner_called(r, runner_call(r), r->role->name) < 0)

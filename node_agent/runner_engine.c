@@ -28,7 +28,7 @@ static int keep(struct runner *r, const struct problem_tensor *wanted, int n, pk
     struct pkb_error err;
     for (int k = 0; k < n; k++) {
         tensors[k] = wanted[k].form;
-        if (rt_keep(r->rt, &tensors[k], &err) < 0)
+        if ((wanted[k].host ? rt_keep_shared : rt_keep)(r->rt, &tensors[k], &err) < 0)
             return runner_fail(r, OUTCOME_INFRA_ERROR, "device memory for %s: %s", wanted[k].name, err.text);
     }
     return 0;
@@ -84,12 +84,24 @@ void runner_upload_set(struct runner *r, int set, pkb_tensor *in)
 
 /* ---- one call ---------------------------------------------------------------------------------------------------------- */
 
-void runner_poison(struct runner *r, const struct runner_frame *frame)
+void runner_ready_outputs(struct runner *r, const struct runner_frame *frame)
 {
-    pkb_tensor out[PROBLEM_MAX_TENSORS];
-    memcpy(out, frame->out, sizeof(out));
-    for (int k = 0; k < r->layout.n_out; k++)
-        rt_fill_bytes(r->rt, &out[k], POISON);
+    for (int k = 0; k < r->layout.n_out; k++) {
+        int in_place = r->layout.out[k].in_place;
+        pkb_tensor out = frame->out[k];
+        if (in_place)
+            rt_copy(r->rt, &out, &frame->in[in_place - 1]);
+        else
+            rt_fill_bytes(r->rt, &out, POISON);
+    }
+}
+
+int runner_settle(struct runner *r)
+{
+    for (int k = 0; k < r->layout.n_in; k++)
+        if (r->layout.in[k].host)
+            return runner_sync(r, r->role->name);
+    return 0;
 }
 
 void runner_prepare(struct runner *r, const struct runner_frame *frame, const double *params)

@@ -3,7 +3,8 @@
  * are checked afterwards shows in nothing that the solution can see beforehand.
  *
  * A frame is filled as soon as its last use is over, so that a whole rotation lies between filling and use: what a device
- * caches of it is gone by then (runner_engine.c says how many frames that takes). Nothing in the loop waits for the device. */
+ * caches of it is gone by then (runner_engine.c says how many frames that takes). Nothing in the loop waits for the device, unless
+ * the host may read some inputs: then every call starts on an idle one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static void fill(struct runner *r, int iteration)
 {
     const struct runner_frame *frame = frame_of(r, iteration);
     copy_tensors(r, frame->in, r->sets[set_of(r, iteration)].in, r->layout.n_in);
-    runner_poison(r, frame);
+    runner_ready_outputs(r, frame);
 }
 
 /* As many as rotate. */
@@ -80,11 +81,14 @@ static void fill_first(struct runner *r, int iterations)
 }
 
 /* What comes before a call and is not timed. */
-static void before_call(struct runner *r, int iteration)
+static int before_call(struct runner *r, int iteration)
 {
     runner_number(r, (uint32_t)iteration, true);
+    if (runner_settle(r) < 0)
+        return -1;
     runner_prepare(r, frame_of(r, iteration), runner_params(r, r->layout.trials + set_of(r, iteration)));
     runner_barrier(r);
+    return 0;
 }
 
 static void after_call(struct runner *r, int iteration, int iterations)
@@ -100,8 +104,7 @@ static int warm_up(struct runner *r, struct loop *l)
     int n = l->timing->warmup;
     fill_first(r, n);
     for (int i = 0; i < n; i++) {
-        before_call(r, i);
-        if (runner_called(r, runner_call(r), r->role->name) < 0)
+        if (before_call(r, i) < 0 || runner_called(r, runner_call(r), r->role->name) < 0)
             return -1;
         after_call(r, i, n);
     }
@@ -129,7 +132,8 @@ static int timed(struct runner *r, struct loop *l)
     int n = l->timing->iterations;
     fill_first(r, n);
     for (int i = 0; i < n; i++) {
-        before_call(r, i);
+        if (before_call(r, i) < 0)
+            return -1;
         rt_event_record(r->rt, 2 * i);
         int rc = runner_call(r);
         rt_event_record(r->rt, 2 * i + 1);

@@ -51,26 +51,50 @@ static void make_inputs(struct runner *r, const struct segment *inputs, int set)
     memcpy(runner_at(inputs, l->in_stride, set, 0), made.params, sizeof(made.params));
 }
 
-/* Computes the tolerances that go with the outputs of the last call and enqueues their download. */
+/* Computes the tolerances and the evidence that go with the outputs of the last call and enqueues their download. */
 static int store_tolerances(struct runner *r, int set)
 {
     const struct segment_layout *l = &r->layout;
     pkb_tensor *tol[PROBLEM_MAX_TENSORS] = {NULL};
-    int n = 0;
+    int n = l->n_evidence;
     for (int k = 0; k < l->n_out; k++) {
         if (l->check[k].kind != CHECK_BOUND)
             continue;
         tol[k] = rt_new_like(r->rt, PKB_F32, &l->out[k].form);
         n++;
     }
+    for (int k = 0; k < l->n_evidence; k++)
+        tol[l->n_out + k] = rt_new_like(r->rt, l->evidence[k].form.dtype, &l->evidence[k].form);
     if (n == 0)
         return 0;
     if (!r->setting.problem->bound)
         return runner_fail(r, OUTCOME_INFRA_ERROR, "%s has no bound", r->setting.problem->name);
+    for (int k = 0; k < l->n_out + l->n_evidence; k++)
+        if (tol[k])
+            rt_fill_bytes(r->rt, tol[k], 0); /* what of them has no meaning is the same in every run */
     r->setting.problem->bound(&r->call.reference, tol);
     for (int k = 0; k < l->n_out; k++)
         if (tol[k])
             rt_download(r->rt, runner_at(&r->results, l->expected_stride, set, l->tolerance_offset[k]), tol[k]);
+    for (int k = 0; k < l->n_evidence; k++)
+        rt_download(r->rt, runner_at(&r->results, l->expected_stride, set, l->evidence_offset[k]), tol[l->n_out + k]);
+    return 0;
+}
+
+/* The numbers of rows in a set's outputs, which the agent relies on. */
+static int check_counts(struct runner *r, int set)
+{
+    const struct segment_layout *l = &r->layout;
+    pkb_tensor out[PROBLEM_MAX_TENSORS];
+    struct pkb_error err;
+    int64_t rows;
+    for (int k = 0; k < l->n_out; k++) {
+        out[k] = l->out[k].form;
+        out[k].data = runner_at(&r->results, l->expected_stride, set, l->expected_offset[k]);
+    }
+    for (int k = 0; k < l->n_out; k++)
+        if (problem_rows(l->out, out, k, &rows, &err) < 0)
+            return runner_fail(r, OUTCOME_INFRA_ERROR, "the reference: %s", err.text);
     return 0;
 }
 
@@ -80,13 +104,15 @@ static int compute_set(struct runner *r, int set)
     struct runner_frame *frame = &r->frames[set % r->n_pool];
     runner_number(r, (uint32_t)set, false);
     runner_upload_set(r, set, frame->in);
-    runner_poison(r, frame);
+    runner_ready_outputs(r, frame);
+    if (runner_settle(r) < 0)
+        return -1;
     runner_prepare(r, frame, runner_params(r, set));
     if (runner_called(r, runner_call(r), r->role->name) < 0)
         return -1;
     for (int k = 0; k < l->n_out; k++)
         rt_download(r->rt, runner_at(&r->results, l->expected_stride, set, l->expected_offset[k]), &frame->out[k]);
-    if (store_tolerances(r, set) < 0 || runner_sync(r, "reference") < 0)
+    if (store_tolerances(r, set) < 0 || runner_sync(r, "reference") < 0 || check_counts(r, set) < 0)
         return -1;
     rt_release_all(r->rt);
     return 0;

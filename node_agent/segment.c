@@ -33,6 +33,17 @@ static int round_stride(size_t end, size_t *stride)
     return place(0, &end, stride);
 }
 
+static int describe_evidence(const struct problem_setting *s, struct segment_layout *l, struct pkb_error *err)
+{
+    l->n_evidence = problem_evidence_of(s, l->evidence);
+    if (l->n_evidence < 0 || l->n_out + l->n_evidence > PROBLEM_MAX_TENSORS)
+        return pkb_error_set(err, "%d outputs, %d tensors of evidence", l->n_out, l->n_evidence);
+    for (int i = 0; i < l->n_evidence; i++)
+        if (tensor_bytes(&l->evidence[i].form, &l->evidence_bytes[i], err) < 0)
+            return pkb_error_prefix(err, "evidence %s", l->evidence[i].name);
+    return 0;
+}
+
 static int describe(const struct problem_setting *s, struct segment_layout *l, struct pkb_error *err)
 {
     l->n_in = s->problem->inputs(s, l->in);
@@ -47,7 +58,7 @@ static int describe(const struct problem_setting *s, struct segment_layout *l, s
             return pkb_error_prefix(err, "output %s", l->out[i].name);
         problem_check_for(s, i, &l->check[i]);
     }
-    return 0;
+    return describe_evidence(s, l, err);
 }
 
 static int place_set(struct segment_layout *l)
@@ -72,6 +83,9 @@ static int place_expected(struct segment_layout *l)
         if (place(bytes, &end, &l->tolerance_offset[i]) < 0)
             return -1;
     }
+    for (int i = 0; i < l->n_evidence; i++)
+        if (place(l->evidence_bytes[i], &end, &l->evidence_offset[i]) < 0)
+            return -1;
     return round_stride(end, &l->expected_stride);
 }
 

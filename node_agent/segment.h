@@ -6,7 +6,8 @@
  *
  *   inputs segment       per set: params (PROBLEM_MAX_PARAMS doubles), then every input tensor. Written by the reference runner,
  *                        then sealed (F_SEAL_FUTURE_WRITE), so that a candidate can only read it.
- *   reference results    per set: every output tensor, then an f32 tolerance tensor for each output with CHECK_BOUND
+ *   reference results    per set: every output tensor, then an f32 tolerance tensor for each output with CHECK_BOUND, then the
+ *                        evidence of own checks
  *   candidate results    slots 0..trials-1 (trials) and trials..trials+samples-1 (sampled iterations), each: forms of the outputs as the
  *                        candidate left them (PROBLEM_MAX_TENSORS pkb_tensor; data is NULL, or not where the candidate replaced the
  *                        buffer), every output tensor, every input tensor after the call
@@ -24,13 +25,14 @@
 #define SEGMENT_MAX_SETS 10000 /* of trials, timed sets, samples */
 
 struct segment_layout {
-    int n_in, n_out, trials, sets, samples;
-    struct problem_tensor in[PROBLEM_MAX_TENSORS], out[PROBLEM_MAX_TENSORS];
-    size_t in_bytes[PROBLEM_MAX_TENSORS], out_bytes[PROBLEM_MAX_TENSORS];
+    int n_in, n_out, n_evidence, trials, sets, samples;
+    struct problem_tensor in[PROBLEM_MAX_TENSORS], out[PROBLEM_MAX_TENSORS], evidence[PROBLEM_MAX_TENSORS];
+    size_t in_bytes[PROBLEM_MAX_TENSORS], out_bytes[PROBLEM_MAX_TENSORS], evidence_bytes[PROBLEM_MAX_TENSORS];
     struct problem_check check[PROBLEM_MAX_TENSORS];
     /* Offsets inside one set or slot, and the stride from one to the next. */
     size_t in_offset[PROBLEM_MAX_TENSORS], in_stride;
-    size_t expected_offset[PROBLEM_MAX_TENSORS], tolerance_offset[PROBLEM_MAX_TENSORS], expected_stride;
+    size_t expected_offset[PROBLEM_MAX_TENSORS], tolerance_offset[PROBLEM_MAX_TENSORS], evidence_offset[PROBLEM_MAX_TENSORS],
+        expected_stride;
     size_t out_offset[PROBLEM_MAX_TENSORS], after_offset[PROBLEM_MAX_TENSORS], slot_stride;
     size_t inputs_size, expected_size, slots_size; /* whole segments */
 };

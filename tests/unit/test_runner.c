@@ -148,6 +148,42 @@ static void test_details(void **state)
     one_cell_close(&c);
 }
 
+/* Tensors with marks: outputs that are updated in place start as their inputs, at every call; the host may read some inputs; of
+ * some outputs the rows that count are looked at. */
+static void test_marked_tensors(void **state)
+{
+    static const struct {
+        const char *problem;
+        int world;
+        const char *name;
+        enum outcome outcome;
+        const char *detail;
+    } rows[] = {
+        {"30", 1, "forms/in_place", OUTCOME_CORRECT, ""},
+        {"27", 1, "forms/counted", OUTCOME_CORRECT, ""},
+        {"27", 3, "forms/counted", OUTCOME_CORRECT, ""},
+        {"30", 1, "forms/in_place_twice", OUTCOME_VALUE_MISMATCH, "trial 0: output dA2: 192 of 192 elements differ"},
+        {"30", 2, "forms/in_place", OUTCOME_VALUE_MISMATCH, "trial 0: output dA1"},
+        {"27", 1, "forms/miscounted", OUTCOME_VALUE_MISMATCH, "trial 0: output n_y: y has 48 rows, not 47"},
+        {"27", 1, "forms/uncounted", OUTCOME_VALUE_MISMATCH, "trial 0: output n_y: y has 48 rows, not -1"},
+        {"27", 1, "forms/writes_splits", OUTCOME_VALUE_MISMATCH, "trial 0: input out_splits was modified"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct one_cell c;
+        struct build_result r;
+        assert_int_equal(build(rows[i].name, &r), BUILD_OK);
+        one_cell_open(&c, rows[i].problem, rows[i].world, NULL);
+        one_cell_reference(&c);
+        one_cell_candidate(&c, r.object);
+        if (c.outcome != rows[i].outcome || !strstr(c.detail, rows[i].detail))
+            fail_msg("%s, %d ranks: %s: '%s'", rows[i].name, rows[i].world, outcome_name(c.outcome), c.detail);
+        if (c.outcome == OUTCOME_CORRECT)
+            one_cell_quit(&c);
+        one_cell_close(&c);
+    }
+}
+
 static void test_the_stage_of_a_hang(void **state)
 {
     struct one_cell c;
@@ -475,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_times_of_a_candidate),
         cmocka_unit_test(test_honest_times_are_believed),
         cmocka_unit_test(test_details),
+        cmocka_unit_test(test_marked_tensors),
         cmocka_unit_test(test_the_stage_of_a_hang),
         cmocka_unit_test(test_every_outcome),
         cmocka_unit_test(test_references_repeat_themselves),

@@ -15,7 +15,8 @@
 
 #include "node_agent/segment.h"
 
-/* A problem whose sizes the tests choose: params N (elements), D (number of tensors), B (1: the last output has a bound). */
+/* A problem whose sizes the tests choose: params N (elements), D (number of tensors), B (1: the last output has a bound, 2: the
+ * problem's own check), E (tensors of evidence). */
 static int some_tensors(const struct problem_setting *s, struct problem_tensor *t)
 {
     int n = (int)s->params[1];
@@ -26,11 +27,20 @@ static int some_tensors(const struct problem_setting *s, struct problem_tensor *
 
 static void some_check(const struct problem_setting *s, int output, struct problem_check *check)
 {
-    *check = (struct problem_check){.kind = output == (int)s->params[1] - 1 && s->params[2] != 0 ? CHECK_BOUND : CHECK_EXACT};
+    static const enum problem_check_kind kinds[] = {CHECK_EXACT, CHECK_BOUND, CHECK_OWN};
+    *check = (struct problem_check){.kind = output == (int)s->params[1] - 1 ? kinds[(int)s->params[2]] : CHECK_EXACT};
+}
+
+static int some_evidence(const struct problem_setting *s, struct problem_tensor *t)
+{
+    int n = (int)s->params[3];
+    for (int i = 0; i < n && i < PROBLEM_MAX_TENSORS; i++)
+        t[i] = (struct problem_tensor){.name = "e", .form = {.dtype = PKB_F64, .ndim = 1, .shape = {(int64_t)s->params[0] - i}}};
+    return n;
 }
 
 static const struct problem some_problem = {
-    .id = 1, .name = "some", .inputs = some_tensors, .outputs = some_tensors, .check = some_check};
+    .id = 1, .name = "some", .inputs = some_tensors, .outputs = some_tensors, .check = some_check, .evidence = some_evidence};
 
 static struct problem_setting setting(double elements, double tensors, double bound)
 {
@@ -70,6 +80,10 @@ static void check_layout(const struct segment_layout *l)
         slot[n_slot++] = (struct range){l->out_offset[i], l->out_bytes[i]};
         assert_int_equal((l->expected_offset[i] | l->tolerance_offset[i] | l->out_offset[i]) % SEGMENT_ALIGN, 0);
     }
+    for (int i = 0; i < l->n_evidence; i++) {
+        expected[n_expected++] = (struct range){l->evidence_offset[i], l->evidence_bytes[i]};
+        assert_int_equal(l->evidence_offset[i] % SEGMENT_ALIGN, 0);
+    }
     check_ranges(set, n_set, l->in_stride);
     check_ranges(expected, n_expected, l->expected_stride);
     check_ranges(slot, n_slot, l->slot_stride);
@@ -90,6 +104,38 @@ static void test_nothing_overlaps(void **state)
             assert_int_equal(l.sets, 9);
             check_layout(&l);
         }
+    }
+}
+
+static void test_evidence_is_kept(void **state)
+{
+    static const struct {
+        double elements, tensors, check, evidence;
+        int kept;          /* -1: refused */
+        const char *error; /* then */
+    } rows[] = {
+        {100, 2, 2, 0, 0, NULL},
+        {100, 2, 2, 1, 1, NULL},
+        {100, 2, 2, 22, 22, NULL},
+        {100, 2, 1, 3, 0, NULL},
+        {100, 2, 2, 23, -1, "2 outputs, 23 tensors of evidence"},
+        {100, 2, 2, -1, -1, "-1 tensors of evidence"},
+        {1, 2, 2, 3, -1, "evidence e"},
+        {1152921504606846976.0, 1, 2, 1, -1, "some"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct problem_setting s = setting(rows[i].elements, rows[i].tensors, rows[i].check);
+        struct segment_layout l;
+        struct pkb_error err = {""};
+        s.params[3] = rows[i].evidence;
+        int rc = segment_layout_make(&s, 2, 2, 1, 0, &l, &err);
+        if (rc != (rows[i].error ? -1 : 0) || (rows[i].error && !strstr(err.text, rows[i].error)))
+            fail_msg("row %zu: %d, '%s'", i, rc, err.text);
+        if (rc < 0)
+            continue;
+        assert_int_equal(l.n_evidence, rows[i].kept);
+        check_layout(&l);
     }
 }
 
@@ -191,11 +237,9 @@ static void test_maps_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_overlaps),
-        cmocka_unit_test(test_layouts_that_cannot_be),
-        cmocka_unit_test(test_both_sides_see_the_same_memory),
-        cmocka_unit_test(test_a_runner_cannot_resize),
-        cmocka_unit_test(test_sealed_inputs_cannot_be_written),
+        cmocka_unit_test(test_nothing_overlaps),       cmocka_unit_test(test_evidence_is_kept),
+        cmocka_unit_test(test_layouts_that_cannot_be), cmocka_unit_test(test_both_sides_see_the_same_memory),
+        cmocka_unit_test(test_a_runner_cannot_resize), cmocka_unit_test(test_sealed_inputs_cannot_be_written),
         cmocka_unit_test(test_maps_that_cannot_be),
     };
     return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
