@@ -266,20 +266,26 @@ static bool constant(const struct subject *s, int trial, int r, int k, const pkb
     return true;
 }
 
-/* The first floating input, repeated as often as it takes. */
+/* The first floating input with elements, else the first of another type; NULL when there is none. */
+static const pkb_tensor *main_input(const struct evaluation_rank *rank)
+{
+    const pkb_tensor *main = NULL;
+    for (int i = rank->n_in - 1; i >= 0; i--) {
+        const pkb_tensor *in = &rank->set.in[i];
+        if (numel(in) > 0 && (!main || dtype_is_float(in->dtype) || !dtype_is_float(main->dtype)))
+            main = in;
+    }
+    return main;
+}
+
+/* That input, repeated as often as it takes. */
 static bool copied_input(const struct subject *s, int trial, int r, int k, const pkb_tensor *form, void *result)
 {
     (void)k;
-    const struct evaluation_rank *rank = &s->expected[trial]->ranks[r];
-    for (int i = 0; i < rank->n_in; i++) {
-        const pkb_tensor *in = &rank->set.in[i];
-        if (!dtype_is_float(in->dtype) || numel(in) == 0)
-            continue;
-        for (size_t j = 0; j < numel(form); j++)
-            set_element(form, result, j, element(in, j % numel(in)));
-        return true;
-    }
-    return false;
+    const pkb_tensor *in = main_input(&s->expected[trial]->ranks[r]);
+    for (size_t j = 0; in && j < numel(form); j++)
+        set_element(form, result, j, element(in, j % numel(in)));
+    return in != NULL;
 }
 
 static bool take(const struct evaluation *from, int r, int k, const pkb_tensor *form, void *result)
