@@ -101,6 +101,44 @@ struct rows_lists rows_lists(const struct problem_call *c, const pkb_tensor *sta
     return (struct rows_lists){.list = list, .position = position};
 }
 
+pkb_tensor *rows_append(const struct problem_call *c, const pkb_tensor *a, const pkb_tensor *b)
+{
+    const pkb_tensor *parts[] = {a, b};
+    if (!a)
+        return rt_rows(c->rt, b, 0, rows_count(b));
+    pkb_tensor *joined = rows_like(c, a, rows_count(a) + rows_count(b));
+    rt_concat(c->rt, joined, KIT_COUNT(parts), parts, 0);
+    return joined;
+}
+
+void rows_agree(const struct problem_call *c, struct rows_exchange *x, const pkb_tensor *counts)
+{
+    int world = c->world->size;
+    pkb_tensor *received = rt_new(c->rt, PKB_I64, RT_SHAPE(world));
+    rt_all_to_all(c->rt, c->world, received, counts);
+    rt_read_i64(c->rt, x->sent, counts);
+    rt_read_i64(c->rt, x->received, received);
+    x->n_sent = x->n_received = 0;
+    for (int q = 0; q < world; q++) {
+        x->n_sent += x->sent[q];
+        x->n_received += x->received[q];
+    }
+}
+
+pkb_tensor *rows_send(const struct problem_call *c, const struct rows_exchange *x, const pkb_tensor *rows)
+{
+    pkb_tensor *received = rows_like(c, rows, x->n_received);
+    rt_all_to_all_v(c->rt, c->world, received, x->received, rows, x->sent);
+    return received;
+}
+
+pkb_tensor *rows_return(const struct problem_call *c, const struct rows_exchange *x, const pkb_tensor *answers)
+{
+    pkb_tensor *received = rows_like(c, answers, x->n_sent);
+    rt_all_to_all_v(c->rt, c->world, received, x->sent, answers, x->received);
+    return received;
+}
+
 void rows_gather(const struct problem_call *c, pkb_tensor *dst, const int64_t *counts, const pkb_tensor *src)
 {
     int64_t first = 0;

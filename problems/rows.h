@@ -45,6 +45,23 @@ struct rows_lists {
 /* Waits. */
 struct rows_lists rows_lists(const struct problem_call *c, const pkb_tensor *starts, const pkb_tensor *lengths);
 
+/* a, then b; only b where a is NULL. */
+pkb_tensor *rows_append(const struct problem_call *c, const pkb_tensor *a, const pkb_tensor *b);
+
+/* Numbers of rows that go to every rank and come from it. */
+struct rows_exchange {
+    int64_t sent[PROBLEM_MAX_WORLD], received[PROBLEM_MAX_WORLD];
+    int64_t n_sent, n_received; /* sums */
+};
+
+/* From this rank's counts (W) of i64: the ranks tell each other. Waits. */
+void rows_agree(const struct problem_call *c, struct rows_exchange *x, const pkb_tensor *counts);
+
+/* Rows in the order of their destinations go there: what arrived, by ascending source. rows_return is the way back, an answer for
+ * every row that arrived. */
+pkb_tensor *rows_send(const struct problem_call *c, const struct rows_exchange *x, const pkb_tensor *rows);
+pkb_tensor *rows_return(const struct problem_call *c, const struct rows_exchange *x, const pkb_tensor *answers);
+
 /* The rows of all ranks, rank by rank, into dst: counts[q] of rank q (on the host; its own are the first of src). One broadcast per rank
  * that has rows. */
 void rows_gather(const struct problem_call *c, pkb_tensor *dst, const int64_t *counts, const pkb_tensor *src);

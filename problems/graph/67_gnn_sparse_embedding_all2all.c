@@ -15,7 +15,6 @@
  * Ideal cost   in expectation over uniform ids, for n rows per rank.
  */
 #include "problems/graph/route.h"
-#include "problems/rows.h"
 
 static const struct problem_param params[] = {
     {"V", 100000, 1000, true, "ids before rounding up to a multiple of W"},

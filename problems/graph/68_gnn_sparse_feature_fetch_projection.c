@@ -18,7 +18,6 @@
  *              ((q + r) mod W) * Vs + (7 q + r) mod Vs.
  */
 #include "problems/graph/route.h"
-#include "problems/rows.h"
 #include "problems/tensor_parallel/gemm.h"
 
 static const struct problem_param params[] = {

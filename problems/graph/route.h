@@ -5,15 +5,14 @@
 #ifndef PKB_PROBLEMS_GRAPH_ROUTE_H
 #define PKB_PROBLEMS_GRAPH_ROUTE_H
 
-#include "problems/kit.h"
+#include "problems/rows.h"
 
 struct route {
     pkb_tensor *order; /* i64: positions of the rows, grouped by owner, in their order within a group */
-    int64_t sent[PROBLEM_MAX_WORLD], received[PROBLEM_MAX_WORLD]; /* rows to and from every rank */
-    int64_t n_received;                                           /* in total */
+    struct rows_exchange exchange;
 };
 
-/* Plans the way of rows whose owners (i64, one per row) are given: a stable sort, and one all-to-all of counts. */
+/* Plans the way of rows whose owners (i64, one per row) are given: a stable sort, and one all-to-all of counts. Waits. */
 void route_plan(const struct problem_call *c, struct route *r, const pkb_tensor *owner);
 
 /* The rows of all ranks that this rank owns, by ascending source, in the source's order. */

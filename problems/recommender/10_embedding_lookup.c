@@ -14,7 +14,7 @@
  *              only itself; all ask one owner; few different rows.
  * Ideal cost   in expectation over uniform indices.
  */
-#include "problems/kit.h"
+#include "problems/graph/route.h"
 
 static const struct problem_param params[] = {
     {"S", 1024, 24, true, "rows of the table per rank"},
@@ -90,57 +90,21 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
     kit_fill_normal(s, set, SHARD);
 }
 
-/* How many lookups each owner gets from this rank, and this rank from each. */
-struct counts {
-    int64_t wanted[PROBLEM_MAX_WORLD], asked[PROBLEM_MAX_WORLD];
-    int64_t asked_total;
-};
-
-static void exchange_counts(const struct problem_call *c, const pkb_tensor *owner, struct counts *counts)
-{
-    int world = c->world->size;
-    pkb_tensor *wanted = rt_new(c->rt, PKB_I64, RT_SHAPE(world));
-    pkb_tensor *asked = rt_new(c->rt, PKB_I64, RT_SHAPE(world));
-    rt_bincount(c->rt, wanted, owner);
-    rt_all_to_all(c->rt, c->world, asked, wanted);
-    rt_read_i64(c->rt, counts->wanted, wanted);
-    rt_read_i64(c->rt, counts->asked, asked);
-    counts->asked_total = 0;
-    for (int q = 0; q < world; q++)
-        counts->asked_total += counts->asked[q];
-}
-
-/* The lookups grouped by owner, in the order of the requests within a group. */
-static pkb_tensor *group_by_owner(const struct problem_call *c, const pkb_tensor *owner)
-{
-    const pkb_tensor *idx = &c->in[IDX];
-    pkb_tensor *order = rt_new_like(c->rt, PKB_I64, idx);
-    pkb_tensor *grouped = rt_new_like(c->rt, PKB_I64, idx);
-    rt_argsort(c->rt, order, owner);
-    rt_take_rows(c->rt, grouped, idx, order);
-    return grouped;
-}
-
 static void reference(const struct problem_call *c)
 {
-    int64_t rows = problem_call_int(c, "S"), width = problem_call_int(c, "E");
-    struct counts n;
-
+    int64_t rows = problem_call_int(c, "S");
+    struct route route;
     pkb_tensor *owner = rt_new_like(c->rt, PKB_I64, &c->in[IDX]);
     rt_binary_scalar(c->rt, RT_FLOORDIV, owner, &c->in[IDX], (double)rows);
-    exchange_counts(c, owner, &n);
+    route_plan(c, &route, owner);
 
-    pkb_tensor *received = rt_new(c->rt, PKB_I64, RT_SHAPE(n.asked_total));
-    rt_all_to_all_v(c->rt, c->world, received, n.asked, group_by_owner(c, owner), n.wanted);
-
-    pkb_tensor *local = rt_new_like(c->rt, PKB_I64, received);
-    rt_binary_scalar(c->rt, RT_SUB, local, received, (double)(c->world->rank * rows));
+    pkb_tensor *local = route_send(c, &route, &c->in[IDX]);
+    rt_binary_scalar(c->rt, RT_SUB, local, local, (double)(c->world->rank * rows));
     rt_binary_scalar(c->rt, RT_MAX, local, local, 0);
     rt_binary_scalar(c->rt, RT_MIN, local, local, (double)(rows - 1));
 
-    pkb_tensor *found = rt_new(c->rt, c->setting->dtype, RT_SHAPE(n.asked_total, width));
-    rt_take_rows(c->rt, found, &c->in[SHARD], local);
-    rt_all_to_all_v(c->rt, c->world, &c->out[0], n.wanted, found, n.asked);
+    pkb_tensor *found = rows_take(c, &c->in[SHARD], local);
+    rt_all_to_all_v(c->rt, c->world, &c->out[0], route.exchange.sent, found, route.exchange.received);
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)

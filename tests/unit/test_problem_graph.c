@@ -10,11 +10,15 @@
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
+    {64, PKB_BF16, 1, 2, "V", 5, NULL},
     {65, PKB_F16, 4, 5, NULL, 0, NULL},
     {66, PKB_F64, 6, 7, NULL, 0, NULL},
     {67, PKB_BF16, 47, 48, NULL, 0, NULL},
     {68, PKB_BF16, 2, 3, "V", 5, NULL},
     {69, PKB_F32, 10, 11, NULL, 0, NULL},
+    {70, PKB_BF16, 2, 3, "weights", 1, NULL},
+    {64, PKB_BF16, 0, 2, "V", 4, "6 seeds are more than the 4 nodes"},
+    {64, PKB_BF16, 0, 2, "deg", 0, "deg = 0 is less than 1"},
     {65, PKB_BF16, 0, 2, "least", 0, "least = 0 is less than 1"},
     {66, PKB_BF16, 0, 2, "least", 0, "least = 0 is less than 1"},
     {66, PKB_BF16, 0, 2, "D", 0, "output grad has no elements"},
@@ -26,6 +30,10 @@ static const struct setting_row setting_rows[] = {
     {68, PKB_BF16, 0, 2, "O", 0, "output out has no elements"},
     {69, PKB_BF16, 0, 2, "Nn", 0, "Nn = 0 is less than 1"},
     {69, PKB_BF16, 0, 2, "least", 0, "least = 0 is less than 1"},
+    {70, PKB_BF16, 0, 2, "Lmin", 7, "Lmin = 7 is more than Lmax = 6"},
+    {70, PKB_BF16, 0, 2, "Lmax", 0, "Lmax = 0 is less than 1"},
+    {70, PKB_BF16, 0, 2, "Vmax", 0, "Vmax = 0 is less than 1"},
+    {70, PKB_BF16, 0, 2, "weights", 2, "weights must be 0 or 1"},
 };
 
 static void settings_are_checked(void **state)
@@ -36,6 +44,7 @@ static void settings_are_checked(void **state)
 
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
+    {64, 0, 2, 0, 5120, 1008}, {64, 0, 4, 0, 5120, 1512},  {70, 0, 2, 0, 1280, 536},      {70, 1, 4, 0, 3840, 1352},
     {65, 0, 2, 0, 960, 192},   {65, 3, 4, 0, 960, 288},    {66, 0, 2, 192, 1344, 384},    {66, 3, 4, 192, 1344, 576},
     {67, 0, 2, 0, 2304, 584},  {67, 3, 4, 0, 2304, 888},   {68, 0, 2, 51200, 7712, 2000}, {68, 3, 4, 51200, 7712, 3000},
     {69, 0, 2, 2460, 596, 48}, {69, 1, 4, 2870, 790, 168},
