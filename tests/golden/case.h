@@ -2,7 +2,8 @@
 /* A golden case: a folder with the inputs and the expected outputs of every rank for one problem.
  *
  * A problem's tensor and the case's arrays belong together by name. An output that is updated in place may be "out_<name>" in the
- * case, and a tensor may be a stack of the arrays <name>_0, <name>_1, ..., with a leading dimension more or one behind the other.
+ * case, or missing where the input stays as it is. A tensor may be a stack of the arrays <name>_0, <name>_1, ..., with a leading
+ * dimension more or one behind the other.
  * An array may have fewer rows than a tensor whose rows are counted (problem.h); the count is the array's number of rows.
  * A matrix <name>t is the transpose of the array <name>, where the case has no array <name>t.
  */

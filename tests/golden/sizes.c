@@ -10,10 +10,10 @@
 /* What a tensor without an array counts, and an array without a tensor. */
 #define MISSING 32
 
-/* Whether a tensor's values come from elsewhere: a scalar of its name, or the number of rows of another tensor. */
+/* Whether a tensor's values come from elsewhere: a scalar of its name, the number of rows of another tensor, an input that stays. */
 static bool follows(const struct golden_case *c, const struct problem_tensor *t, int n, int k, int rank)
 {
-    return problem_counts_rows(t, n, k) || golden_scalar(c, t[k].name, rank);
+    return problem_counts_rows(t, n, k) || t[k].in_place || golden_scalar(c, t[k].name, rank);
 }
 
 /* How far some tensors are from the case's arrays on a rank. */
