@@ -69,7 +69,9 @@ static char *read_source(const struct problem *p, struct pkb_error *err)
 
 static const char *check_name(enum problem_check_kind kind)
 {
-    return kind == CHECK_EXACT ? "exact" : kind == CHECK_CLOSE ? "close" : "bound";
+    static const char *const names[] = {
+        [CHECK_EXACT] = "exact", [CHECK_CLOSE] = "close", [CHECK_BOUND] = "bound", [CHECK_ROWS] = "rows", [CHECK_OWN] = "own"};
+    return names[kind];
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------ */
@@ -80,19 +82,25 @@ json_t *problem_text_brief(const struct problem *p)
                      "summary", p->summary, "worlds", p->worlds);
 }
 
-static json_t *encode_tensor(const struct problem_tensor *t)
+/* One of the tensors in `t`; `in` are the inputs. */
+static json_t *encode_tensor(const struct problem_tensor *t, int k, const struct problem_tensor *in)
 {
+    const struct problem_tensor *tensor = &t[k];
     json_t *shape = json_array();
-    for (int i = 0; i < t->form.ndim; i++)
-        (void)json_array_append_new(shape, json_integer(t->form.shape[i]));
-    return json_pack("{s:s, s:s, s:o}", "name", t->name, "dtype", dtype_name(t->form.dtype), "shape", shape);
+    for (int i = 0; i < tensor->form.ndim; i++)
+        (void)json_array_append_new(shape, json_integer(tensor->form.shape[i]));
+    return json_pack("{s:s, s:s, s:o, s:o*, s:s*, s:s*, s:o*}", "name", tensor->name, "dtype", dtype_name(tensor->form.dtype),
+                     "shape", shape, "host", tensor->host ? json_true() : NULL, "in_place",
+                     tensor->in_place ? in[tensor->in_place - 1].name : NULL, "rows_in",
+                     tensor->rows_in > 0 ? t[tensor->rows_in - 1].name : NULL, "partial",
+                     tensor->rows_in == ROWS_ELSEWHERE ? json_true() : NULL);
 }
 
-static json_t *encode_tensors(const struct problem_tensor *t, int n)
+static json_t *encode_tensors(const struct problem_tensor *t, int n, const struct problem_tensor *in)
 {
     json_t *list = json_array();
     for (int i = 0; i < n; i++)
-        (void)json_array_append_new(list, encode_tensor(&t[i]));
+        (void)json_array_append_new(list, encode_tensor(t, i, in));
     return list;
 }
 
@@ -102,9 +110,9 @@ static json_t *encode_checks(const struct instance *i)
     for (int k = 0; k < i->n_out; k++) {
         struct problem_check c = {0};
         problem_check_for(&i->setting, k, &c);
-        (void)json_array_append_new(list,
-                                    json_pack("{s:s, s:s, s:f, s:f, s:f}", "output", i->out[k].name, "kind", check_name(c.kind),
-                                              "atol", c.atol, "rtol", c.rtol, "frobenius", c.frobenius));
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:f, s:f}", "output", i->out[k].name, "kind",
+                                                    check_name(c.kind), "atol", c.atol, "rtol", c.rtol, "frobenius", c.frobenius,
+                                                    "row", (json_int_t)c.row, "row_max", c.row_max, "row_rms", c.row_rms));
     }
     return list;
 }
@@ -113,9 +121,9 @@ static json_t *encode_instance(const struct instance *i)
 {
     if (!i->possible)
         return json_pack("{s:b, s:s}", "possible", false, "reason", i->why_not.text);
-    return json_pack("{s:b, s:o, s:o, s:o, s:{s:f, s:f, s:f}}", "possible", true, "inputs", encode_tensors(i->in, i->n_in),
-                     "outputs", encode_tensors(i->out, i->n_out), "checks", encode_checks(i), "cost", "flops", i->cost.flops,
-                     "hbm_bytes", i->cost.hbm_bytes, "link_bytes", i->cost.link_bytes);
+    return json_pack("{s:b, s:o, s:o, s:o, s:{s:f, s:f, s:f}}", "possible", true, "inputs", encode_tensors(i->in, i->n_in, i->in),
+                     "outputs", encode_tensors(i->out, i->n_out, i->in), "checks", encode_checks(i), "cost", "flops",
+                     i->cost.flops, "hbm_bytes", i->cost.hbm_bytes, "link_bytes", i->cost.link_bytes);
 }
 
 static json_t *encode_params(const struct problem *p)
@@ -157,14 +165,40 @@ int problem_text_show_json(const struct problem *p, int world, struct pkb_error 
 
 /* ---- text ------------------------------------------------------------------------------------------------------------ */
 
-static void print_tensors(const char *title, const struct problem_tensor *t, int n)
+static void print_marks(const struct problem_tensor *t, int k, const struct problem_tensor *in)
+{
+    if (t[k].in_place)
+        printf(", starts as %s", in[t[k].in_place - 1].name);
+    if (t[k].rows_in > 0)
+        printf(", rows counted by %s", t[t[k].rows_in - 1].name);
+    if (t[k].rows_in == ROWS_ELSEWHERE)
+        printf(", the first rows count");
+    if (t[k].host)
+        printf(", read by the host");
+}
+
+static void print_tensors(const char *title, const struct problem_tensor *t, int n, const struct problem_tensor *in)
 {
     for (int i = 0; i < n; i++) {
         printf("    %-8s %-16s %-9s [", i == 0 ? title : "", t[i].name, dtype_name(t[i].form.dtype));
         for (int d = 0; d < t[i].form.ndim; d++)
             printf("%s%" PRId64, d ? ", " : "", t[i].form.shape[d]);
-        printf("]\n");
+        printf("]");
+        print_marks(t, i, in);
+        printf("\n");
     }
+}
+
+/* What an element and a row may differ by, where rows decide. */
+static void print_rows_check(const struct problem_check *c)
+{
+    if (c->row > 0)
+        printf(", rows of %" PRId64 " elements", c->row);
+    else
+        printf(", the whole tensor as one row");
+    printf(
+        ": |expected - actual| <= %g * rms(expected) + %g * |expected| + %g, rms(expected - actual) <= %g * rms(expected) + %g",
+        c->row_max, c->rtol, c->atol, c->row_rms, c->atol);
 }
 
 static void print_checks(const struct instance *i)
@@ -177,6 +211,10 @@ static void print_checks(const struct instance *i)
             printf(", |expected - actual| <= %g + %g * |expected|", c.atol, c.rtol);
         if (c.kind == CHECK_BOUND)
             printf(", |expected - actual| <= a bound per element, computed from the inputs");
+        if (c.kind == CHECK_ROWS)
+            print_rows_check(&c);
+        if (c.kind == CHECK_OWN)
+            printf(", as the problem's source says");
         if (c.frobenius > 0)
             printf(", relative Frobenius error <= %g", c.frobenius);
         printf("\n");
@@ -190,8 +228,8 @@ static void print_instance(const struct instance *i, const char *name, int world
         printf("    cannot run: %s\n", i->why_not.text);
         return;
     }
-    print_tensors("inputs", i->in, i->n_in);
-    print_tensors("outputs", i->out, i->n_out);
+    print_tensors("inputs", i->in, i->n_in, i->in);
+    print_tensors("outputs", i->out, i->n_out, i->in);
     print_checks(i);
     printf("    %-8s %.4g flop, %.4g bytes of memory traffic, %.4g bytes sent\n", "cost", i->cost.flops, i->cost.hbm_bytes,
            i->cost.link_bytes);

@@ -17,7 +17,16 @@
  *
  * Rules of a call. `in` and `out` are arrays in the order of the problem's description (`pkb problems show N`). Inputs are
  * row-major, contiguous, and must not be written. Outputs are preallocated with the right shape and filled with a poison
- * pattern; every element must be written. All work is either finished on return or enqueued on ctx->stream.
+ * pattern; every element must be written. Three marks of a tensor make exceptions:
+ *
+ *     updated in place   the output's buffer starts as a copy of the input that the description names, at every call. The input
+ *                        itself stays as it is.
+ *     counted rows       how many entries of the leading dimension count is data: an output's goes into the i64 scalar output
+ *                        that the description names, and what lies behind them is not looked at; an input's is in a scalar input, or
+ *                        follows from other inputs. The shape has room for the most.
+ *     read by the host   the data of this input is an address that the host may read too when pkb_solution is called.
+ *
+ * All work is either finished on return or enqueued on ctx->stream.
  * A rank must not return while a peer may still read memory that the next call on this rank overwrites: end with a barrier,
  * or alternate between buffers.
  *

@@ -44,6 +44,11 @@ expect "show a problem" 0 "struct problem"
 says "its tensors" "A_local"
 run "$pkb" problems show 16 --gpus 5
 expect "show a problem at an impossible world size" 0 "cannot run: "
+run "$pkb" problems show 27 --gpus 2
+expect "show a problem with marked tensors" 0 "rows counted by n_y"
+says "what the host reads" "read by the host"
+run "$pkb" problems show 30 --json
+expect "show updates in place as JSON" 0 '"in_place": "dA1"'
 run "$pkb" problems show 13 --json
 expect "show a problem as JSON" 0 '"hbm_bytes"'
 
