@@ -107,7 +107,7 @@ static void watch_records(struct watch *w)
 static void run_sweep(const char *dir, const char *sweep, const char *run, struct watch *w)
 {
     char *pkb = pkb_path(PKB_PATH_BIN, "pkb", &error), *cache = text_of("%s/cache", dir);
-    const char *argv[] = {pkb, "run", sweep, "--run", run, "--build-cache", cache, "--quiet", "--json", NULL};
+    const char *argv[] = {pkb, "run", sweep, "--launcher=local", "--run", run, "--build-cache", cache, "--quiet", "--json", NULL};
     struct process_spec spec = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = STDERR_FILENO};
     struct process p;
     int status, done;

@@ -125,9 +125,11 @@ static int check_slurm(struct doctor *d, const struct choice *c, struct pkb_erro
 
 static int check(struct doctor *d, const struct choice *c, struct pkb_error *err)
 {
-    bool slurm = c->launch.launcher && strcmp(c->launch.launcher, "slurm") == 0;
+    const char *launcher = c->launch.launcher ? c->launch.launcher : launcher_default(err);
+    if (!launcher)
+        return -1;
     doctor_machine(d);
-    return slurm ? check_slurm(d, c, err) : check_local(d, c, err);
+    return strcmp(launcher, "slurm") == 0 ? check_slurm(d, c, err) : check_local(d, c, err);
 }
 
 int cmd_doctor(int argc, char **argv)

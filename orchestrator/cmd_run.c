@@ -100,7 +100,11 @@ int cmd_run(int argc, char **argv)
     };
     struct engine_options o = {.argc = argc, .argv = argv};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    int code = engine_command(&o, o.launcher && strcmp(o.launcher, "slurm") == 0 ? slurm : local);
+    struct pkb_error err;
+    if (!o.launcher)
+        o.launcher = launcher_default(&err);
+    int code =
+        !o.launcher ? command_fail(PKB_EXIT_USAGE, &err) : engine_command(&o, strcmp(o.launcher, "slurm") == 0 ? slurm : local);
     words_clear(&o.slurm);
     return code;
 }

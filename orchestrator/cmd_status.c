@@ -48,7 +48,7 @@ static const struct argp argp = {
 int cmd_status(int argc, char **argv)
 {
     struct choice c = {0};
-    struct status s;
+    static struct status s;
     struct pkb_error err;
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     int code = status_read(&s, c.run, &err);

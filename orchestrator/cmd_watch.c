@@ -87,7 +87,7 @@ static void show(const struct status *s, struct seen *seen)
 /* One look: whether it was the last, and the exit code so far. */
 static bool look(const char *run, struct seen *seen, int *code, struct pkb_error *err)
 {
-    struct status s;
+    static struct status s;
     *code = status_read(&s, run, err);
     bool last = true;
     if (*code == PKB_EXIT_OK) {

@@ -29,6 +29,7 @@ struct engine_options {
     const char *launcher;           /* "slurm"; else worlds on this machine */
     const char *site;               /* slurm: the site file */
     struct words slurm;             /* slurm: KEY=VALUE settings */
+    bool untried;                   /* slurm: only shards that no attempt was made at */
     bool wait;                      /* slurm: until the jobs are over */
     bool quiet, json;
     int argc; /* for run.json */

@@ -19,8 +19,7 @@ void rundir_destroy(struct rundir *r)
     if (!r)
         return;
     int saved = errno;
-    if (r->lock_fd >= 0)
-        (void)close(r->lock_fd);
+    rundir_unlock(r);
     free(r->path);
     free(r->name);
     free(r->build_id);

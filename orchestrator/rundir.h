@@ -53,6 +53,9 @@ struct rundir *rundir_open(const char *path, struct pkb_error *err);
  * error says who). A driver that has just died is waited for, some seconds at most, until its processes are gone too. */
 int rundir_lock(struct rundir *r, struct pkb_error *err);
 
+/* Gives up this process's hold on the lock. */
+void rundir_unlock(struct rundir *r);
+
 /* Whether somebody drives the run now, and "HOST PID UTC" of the last that did ("" : nobody ever). Takes the lock for an instant. */
 int rundir_driver(const struct rundir *r, bool *driven, char *who, size_t size, struct pkb_error *err);
 

@@ -103,6 +103,13 @@ int rundir_lock(struct rundir *r, struct pkb_error *err)
     return rc;
 }
 
+void rundir_unlock(struct rundir *r)
+{
+    if (r->lock_fd >= 0)
+        (void)close(r->lock_fd);
+    r->lock_fd = -1;
+}
+
 int rundir_driver(const struct rundir *r, bool *driven, char *who, size_t size, struct pkb_error *err)
 {
     *driven = false;

@@ -102,6 +102,8 @@ int status_read(struct status *s, const char *run, struct pkb_error *err)
         (void)snprintf(s->progress->since, sizeof(s->progress->since), "%.23s", since + 1);
     if (progress_read(s->progress, s->run->path, err) < 0)
         return PKB_EXIT_SYSTEM;
+    if (s->progress->counts[OUTCOME_INFRA_ERROR] > 0 && nodes_read(&s->nodes, s->run->path, err) < 0)
+        return PKB_EXIT_SYSTEM;
     read_jobs(s);
     s->idle_seconds = idle_seconds(s->run->path);
     estimate(s);
@@ -148,10 +150,23 @@ static void print_jobs(const struct status *s)
         slurm_queue_describe(j, line, sizeof(line));
         printf("slurm      %s\n", line);
     }
+    if (s->queue.rank_seconds > 0)
+        printf("allocated  %.2f rank-hours (GPU-hours where each rank has a GPU), as far as Slurm remembers\n",
+               s->queue.rank_seconds / 3600);
     if (over > 0)
         printf("slurm      %zu job%s over\n", over, over == 1 ? " is" : "s are");
     if (s->slurm_trouble[0])
         printf("slurm      the state of the jobs is not known: %s\n", s->slurm_trouble);
+}
+
+static void print_nodes(const struct status *s)
+{
+    for (size_t i = 0; i < s->nodes.n; i++) {
+        const struct node *node = &s->nodes.list[i];
+        if (node->errors > 0)
+            printf("node       %s: %llu infra error%s, the latest: %.100s\n", node->host, (unsigned long long)node->errors,
+                   node->errors == 1 ? "" : "s", node->last);
+    }
 }
 
 static void print_driver(const struct status *s)
@@ -186,6 +201,7 @@ void status_print(const struct status *s)
     if (outcomes[0])
         printf("outcomes   %s\n", outcomes);
     print_shards(s);
+    print_nodes(s);
     print_driver(s);
     if (s->progress->bad_lines || s->progress->foreign)
         printf("records    %llu lines that are not records, %llu of cells that are not in the plan\n",
@@ -208,6 +224,19 @@ static json_t *encode_shards(const struct status *s)
     return list;
 }
 
+static json_t *encode_nodes(const struct status *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < s->nodes.n; i++) {
+        const struct node *node = &s->nodes.list[i];
+        json_t *last = json_string(node->last);
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:I, s:I, s:o}", "host", node->host, "records", (json_int_t)node->records,
+                                              "infra_errors", (json_int_t)node->errors, "latest", last ? last : json_null()));
+    }
+    return list;
+}
+
 static json_t *known(double value, bool is_known)
 {
     return is_known ? pkb_json_number(value) : json_null();
@@ -215,13 +244,14 @@ static json_t *known(double value, bool is_known)
 
 int status_print_json(const struct status *s, struct pkb_error *err)
 {
-    json_t *v = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:s}", "run", s->run->path,
-                          "name", s->run->name, "created", s->run->created, "cells", (json_int_t)s->plan->n_cells, "done",
-                          (json_int_t)s->progress->final, "outcomes", progress_outcomes(s->progress), "shards", encode_shards(s),
-                          "running", s->driven, "driver", s->driver, "idle_seconds", known(s->idle_seconds, s->idle_seconds >= 0),
-                          "rate", known(s->rate, s->rate > 0), "eta_seconds", known(s->eta_seconds, s->eta_seconds >= 0),
-                          "bad_lines", (json_int_t)s->progress->bad_lines, "foreign", (json_int_t)s->progress->foreign, "jobs",
-                          slurm_queue_json(&s->queue), "slurm_trouble", s->slurm_trouble);
+    json_t *v = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:f, s:s}", "run",
+                          s->run->path, "name", s->run->name, "created", s->run->created, "cells", (json_int_t)s->plan->n_cells,
+                          "done", (json_int_t)s->progress->final, "outcomes", progress_outcomes(s->progress), "shards",
+                          encode_shards(s), "running", s->driven, "driver", s->driver, "idle_seconds",
+                          known(s->idle_seconds, s->idle_seconds >= 0), "rate", known(s->rate, s->rate > 0), "eta_seconds",
+                          known(s->eta_seconds, s->eta_seconds >= 0), "bad_lines", (json_int_t)s->progress->bad_lines, "foreign",
+                          (json_int_t)s->progress->foreign, "jobs", slurm_queue_json(&s->queue), "nodes", encode_nodes(s),
+                          "rank_hours", s->queue.rank_seconds / 3600, "slurm_trouble", s->slurm_trouble);
     if (!v)
         return pkb_error_set(err, "out of memory");
     int rc = command_print_json(v, 1, err);

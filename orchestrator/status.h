@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "orchestrator/nodes.h"
 #include "orchestrator/progress.h"
 #include "orchestrator/rundir.h"
 #include "orchestrator/slurm/queue.h"
@@ -18,6 +19,7 @@ struct status {
     struct json_t *jobs; /* RUN/jobs.json, NULL: none */
     struct slurm_queue queue;
     char slurm_trouble[256]; /* why the jobs' states are not known, "" */
+    struct nodes nodes;      /* with errors, and others */
     double idle_seconds;     /* since anything was written under records/ or logs/; -1: nothing was */
     double rate;             /* results per second since the driver began; 0: unknown */
     double eta_seconds;      /* -1: unknown */

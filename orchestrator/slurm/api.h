@@ -9,7 +9,7 @@
 
 #include "util/error.h"
 
-#define SLURM_API_VERSION 1
+#define SLURM_API_VERSION 2
 #define SLURM_API_SYMBOL "pkb_slurm_api"
 
 /* A job to be submitted. NULL and 0 mean Slurm's own defaults. */
@@ -40,11 +40,13 @@ struct slurm_state {
     bool pending, active; /* active: it waits, runs, or is about to end */
     bool preempted;       /* it runs, and will be taken back for another job */
     int restarts;
+    double seconds; /* that it has run, in its present or last start; 0 before */
 };
 typedef void slurm_visit_fn(void *arg, const struct slurm_state *s);
 
 struct slurm_limits {
     uint32_t max_array; /* indexes are below it */
+    uint32_t max_jobs;  /* jobs and array tasks of all users that slurmctld keeps at one time */
 };
 
 struct slurm_api {

@@ -10,4 +10,8 @@
 /* A child of argp; its input is a struct engine_options. */
 extern const struct argp launcher_argp;
 
+/* The launcher where none was named: $PKB_LAUNCHER, else "slurm" where pkb can submit jobs (its plugin and a slurm.conf are there) and
+ * is not in a job itself, else "local". NULL with the error set for an unknown $PKB_LAUNCHER. */
+const char *launcher_default(struct pkb_error *err);
+
 #endif

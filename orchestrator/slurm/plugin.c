@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "orchestrator/slurm/api.h"
@@ -38,6 +39,7 @@ static int limits(struct slurm_limits *l, struct pkb_error *err)
     if (slurm_load_ctl_conf((time_t)0, &conf) != SLURM_SUCCESS)
         return failed(err, "cannot reach slurmctld");
     l->max_array = conf->max_array_sz;
+    l->max_jobs = conf->max_job_cnt;
     slurm_free_ctl_conf(conf);
     return 0;
 }
@@ -148,6 +150,13 @@ static const char *reason_text(const slurm_job_info_t *job)
     return slurm_job_reason_string ? slurm_job_reason_string(job->state_reason) : "";
 }
 
+static double run_seconds(const slurm_job_info_t *job)
+{
+    uint32_t base = job->job_state & JOB_STATE_BASE;
+    time_t end = base == JOB_RUNNING || base == JOB_SUSPENDED ? time(NULL) : job->end_time;
+    return base != JOB_PENDING && job->start_time > 0 && end > job->start_time ? difftime(end, job->start_time) : 0;
+}
+
 static void visit_job(const slurm_job_info_t *job, slurm_visit_fn *visit, void *arg)
 {
     char index[16] = "";
@@ -163,6 +172,7 @@ static void visit_job(const slurm_job_info_t *job, slurm_visit_fn *visit, void *
         .active = base < JOB_COMPLETE || (job->job_state & (JOB_COMPLETING | JOB_REQUEUE)) != 0,
         .reason = reason_text(job),
         .restarts = (int)job->restart_cnt,
+        .seconds = run_seconds(job),
         .nodes = job->nodes ? job->nodes : "",
     };
     visit(arg, &s);

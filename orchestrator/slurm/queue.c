@@ -26,6 +26,7 @@ static void visit(void *arg, const struct slurm_state *s)
     size_t n = *s->elements ? slurm_arrays_count(s->elements) : 1;
     if (s->active && v->busy && v->job->entry.kind == SLURM_JOBS_EVALUATE)
         (void)slurm_arrays_mark(s->elements, v->job->entry.base, v->busy, v->n_shards);
+    v->job->seconds += s->seconds;
     if (!s->active) {
         v->job->ended += n;
     } else if (s->pending) {
@@ -46,6 +47,7 @@ static int read_job(const struct slurm_api *api, struct slurm_queue *q, struct s
     bool evaluates = j->entry.kind == SLURM_JOBS_EVALUATE;
     q->pending += evaluates ? j->pending : 0;
     q->running += evaluates ? j->running : 0;
+    q->rank_seconds += evaluates ? j->seconds * j->entry.world : 0;
     q->active += j->pending + j->running > 0;
     return 0;
 }

@@ -13,6 +13,7 @@
 struct slurm_queue_job {
     struct slurm_jobs_entry entry;  /* texts borrowed from `jobs` */
     size_t pending, running, ended; /* elements that Slurm knows of; all 0: it has forgotten the job */
+    double seconds;                 /* that elements have run, as far as Slurm remembers */
     char reason[64];                /* why elements wait */
     char nodes[128];                /* where some of them run */
 };
@@ -21,6 +22,7 @@ struct slurm_queue {
     struct slurm_queue_job *list;
     size_t n;
     size_t pending, running; /* of evaluation jobs */
+    double rank_seconds;     /* ranks x time of evaluation jobs, as far as Slurm remembers */
     size_t active;           /* jobs with anything pending or running, those that build or merge too */
 };
 

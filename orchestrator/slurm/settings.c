@@ -14,6 +14,9 @@
 #define DEFAULT_BUILD_TASKS 4
 #define DEFAULT_BUILD_CPUS 8
 
+/* One error may be chance, two the same cell tried twice. */
+#define DEFAULT_BAD_NODE_ERRORS 3
+
 enum kind { TEXT, COUNT, MINUTES, FLAG, LINES };
 
 static const struct key {
@@ -40,6 +43,8 @@ static const struct key {
     {"cpus_per_rank", COUNT, AT(cpus_per_rank), 1, 1024},
     {"memory_mb", COUNT, AT(memory_mb), 1, 1 << 30},
     {"time", MINUTES, AT(minutes), 0, 0},
+    {"wave", COUNT, AT(wave), 1, 1000000},
+    {"bad_node_errors", COUNT, AT(bad_node_errors), 0, 1000000},
     {"throttle", COUNT, AT(throttle), 1, 1000000},
     {"signal_seconds", COUNT, AT(signal_seconds), 0, 65535},
     {"exclusive", FLAG, AT(exclusive), 0, 0},
@@ -184,6 +189,7 @@ int slurm_settings_decode(json_t *settings, struct slurm_settings *s, struct pkb
                                  .signal_seconds = 120,
                                  .exclusive = true,
                                  .requeue = true,
+                                 .bad_node_errors = DEFAULT_BAD_NODE_ERRORS,
                                  .build_tasks = DEFAULT_BUILD_TASKS,
                                  .build_cpus = DEFAULT_BUILD_CPUS};
     s->mpi = strdup("pmix");

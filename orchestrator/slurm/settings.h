@@ -12,19 +12,21 @@
 
 struct slurm_settings {
     char *partition, *cpu_partition, *account, *qos, *constraint, *reservation, *exclude; /* NULL: Slurm's default */
-    char *gpu;          /* what --gres calls a GPU: "gpu", "gpu:h100"; "none": do not ask for any */
-    char *mpi;          /* srun --mpi= */
-    char *build;        /* where candidates are compiled: "here" (by the machine that submits) or "jobs"; NULL: jobs where
+    char *gpu;           /* what --gres calls a GPU: "gpu", "gpu:h100"; "none": do not ask for any */
+    char *mpi;           /* srun --mpi= */
+    char *build;         /* where candidates are compiled: "here" (by the machine that submits) or "jobs"; NULL: jobs where
                            cpu_partition is set */
-    char *cuda_archs;   /* PKB_CUDA_ARCHS of all jobs: nodes that build need not have GPUs; NULL: not set */
-    int build_tasks;    /* of the array that builds, at most */
-    int build_cpus;     /* processors of each of them */
-    int ranks_per_node; /* a larger world takes several nodes */
-    int cpus_per_rank;  /* 0: Slurm's default */
-    int memory_mb;      /* per node; 0: Slurm's default */
-    int minutes;        /* time limit of a task; 0: from the shards' estimates */
-    int throttle;       /* tasks of one world size that run at one time; 0: any number */
-    int signal_seconds; /* before the time limit, for a stop between two cells; 0: none */
+    char *cuda_archs;    /* PKB_CUDA_ARCHS of all jobs: nodes that build need not have GPUs; NULL: not set */
+    int build_tasks;     /* of the array that builds, at most */
+    int build_cpus;      /* processors of each of them */
+    int ranks_per_node;  /* a larger world takes several nodes */
+    int cpus_per_rank;   /* 0: Slurm's default */
+    int memory_mb;       /* per node; 0: Slurm's default */
+    int minutes;         /* time limit of a task; 0: from the shards' estimates */
+    int wave;            /* tasks that are submitted at one time, at most; 0: as many as the cluster takes */
+    int bad_node_errors; /* infra errors after which a node is left out; 0: never */
+    int throttle;        /* tasks of one world size that run at one time; 0: any number */
+    int signal_seconds;  /* before the time limit, for a stop between two cells; 0: none */
     bool exclusive, requeue;
     struct words prolog;       /* shell lines before the agents */
     struct words srun_options; /* more of them */

@@ -172,24 +172,37 @@ int submission_build(struct submission *s, struct pkb_error *err)
 
 /* ---- merge ----------------------------------------------------------------------------------------------------------- */
 
+/* What comes after the arrays. */
+static int last_command(const struct submission *s, struct words *command, struct pkb_error *err)
+{
+    static const char *const merge[] = {"merge"};
+    static const char *const next[] = {"resume", "--launcher=slurm", "--untried", "--quiet"};
+    const char *const *words = s->left > 0 ? next : merge;
+    size_t n = s->left > 0 ? sizeof(next) / sizeof(next[0]) : 1;
+    char *program = pkb_path(PKB_PATH_BIN, "pkb", err);
+    int rc = program ? words_add(command, err, "%s", program) : -1;
+    free(program);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = words_add(command, err, "%s", words[i]);
+    return rc < 0 ? -1 : words_add(command, err, "%s", s->e->run->path);
+}
+
 int submission_merge(struct submission *s, struct pkb_error *err)
 {
     const struct slurm_settings *set = &s->l->settings;
     struct slurm_job job = {.nodes = 1, .ranks = 1, .ranks_per_node = 1, .minutes = MERGE_MINUTES, .dependency = s->after};
     struct slurm_jobs_entry entry = {.kind = SLURM_JOBS_MERGE, .array = ""};
     struct words command = WORDS_NONE;
-    char *name = pkb_format(err, "pkb-%s-merge", s->e->run->name);
-    char *title = pkb_format(err, "pkb: merges the records of the run %s", s->e->run->path);
-    char *program = pkb_path(PKB_PATH_BIN, "pkb", err);
+    char *name = pkb_format(err, "pkb-%s-%s", s->e->run->name, s->left > 0 ? "next" : "merge");
+    char *title = pkb_format(err, "pkb: %s the run %s", s->left > 0 ? "submits the next tasks of" : "merges the records of",
+                             s->e->run->path);
     int rc = -1;
     submission_fill(s, &job);
     job.name = name;
     job.partition = set->cpu_partition ? set->cpu_partition : set->partition;
-    if (name && title && program && words_add(&command, err, "%s", program) == 0 && words_add(&command, err, "merge") == 0 &&
-        words_add(&command, err, "%s", s->e->run->path) == 0)
+    if (name && title && last_command(s, &command, err) == 0)
         rc = submission_send(s, &job, title, &command, &entry, err);
     words_clear(&command);
-    free(program);
     free(title);
     free(name);
     return rc;

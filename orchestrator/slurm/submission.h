@@ -10,10 +10,13 @@
 struct submission {
     struct engine *e;
     struct slurm_launch *l;
-    bool *busy;        /* per shard: in the queue already */
-    struct words env;  /* of the jobs */
-    char *after_build; /* "afterany:16": the evaluation waits for it; NULL: nothing is built by jobs */
-    char *after;       /* "afterany:17:18": the merge waits for it */
+    bool *busy;         /* per shard: in the queue already */
+    struct words env;   /* of the jobs */
+    char *after_build;  /* "afterany:16": the evaluation waits for it; NULL: nothing is built by jobs */
+    char *after;        /* "afterany:17:18": the merge waits for it */
+    char exclude[4096]; /* nodes, those that fail included; "" for none */
+    size_t room;        /* tasks that may still be submitted */
+    size_t left;        /* shards for which there was no room */
     size_t arrays, shards, cells;
 };
 
@@ -30,7 +33,7 @@ int submission_send(struct submission *s, struct slurm_job *job, const char *tit
 /* The array that compiles what open cells need, where the settings say so. */
 int submission_build(struct submission *s, struct pkb_error *err);
 
-/* The job that merges once all arrays are over. */
+/* The job that comes once all arrays are over: it merges, or, when shards are left, submits the next wave. */
 int submission_merge(struct submission *s, struct pkb_error *err);
 
 #endif

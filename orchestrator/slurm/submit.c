@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/nodes.h"
 #include "orchestrator/slurm/arrays.h"
 #include "orchestrator/slurm/queue.h"
 #include "orchestrator/slurm/submission.h"
@@ -29,7 +30,7 @@ static void fill_evaluation(const struct submission *s, int world, double second
     submission_fill(s, job);
     job->partition = set->partition;
     job->constraint = set->constraint;
-    job->exclude = set->exclude;
+    job->exclude = s->exclude[0] ? s->exclude : NULL;
     job->nodes = (world + set->ranks_per_node - 1) / set->ranks_per_node;
     job->ranks_per_node = (world + job->nodes - 1) / job->nodes;
     job->ranks = world;
@@ -115,6 +116,15 @@ static int submit_world(struct submission *s, int world, const int *shards, size
     return rc;
 }
 
+/* Attempts make a folder each. */
+static bool was_tried(const struct submission *s, int shard)
+{
+    char *first = pkb_format(NULL, "%s/logs/shard-%06d.001", s->e->run->path, shard);
+    bool there = first && pkb_file_exists(first);
+    free(first);
+    return there;
+}
+
 static int submit_worlds(struct submission *s, struct pkb_error *err)
 {
     const struct plan *p = s->e->plan;
@@ -126,8 +136,13 @@ static int submit_worlds(struct submission *s, struct pkb_error *err)
         size_t n = 0;
         for (; i < p->n_shards && p->shards[i].world == world; i++) {
             uint64_t open = s->busy[i] ? 0 : engine_open_cells(s->e, &p->shards[i]);
-            if (open == 0)
+            if (open == 0 || (s->e->o->untried && was_tried(s, p->shards[i].id)))
                 continue;
+            if (s->room == 0) {
+                s->left++;
+                continue;
+            }
+            s->room--;
             s->cells += open;
             seconds = p->shards[i].seconds > seconds ? p->shards[i].seconds : seconds;
             shards[n++] = p->shards[i].id;
@@ -149,12 +164,41 @@ static int save_settings(const struct submission *s, struct pkb_error *err)
     return rc;
 }
 
+/* Tasks that the run may have in the queue. Half of what slurmctld keeps is for others, and for the jobs that compile and merge. */
+static size_t wave_size(const struct slurm_launch *l)
+{
+    size_t half = l->limits.max_jobs / 2;
+    return l->settings.wave > 0 ? (size_t)l->settings.wave : half > 0 ? half : 1;
+}
+
+/* Nodes that are not to be used: those of the settings, and those that fail. */
+static int find_bad_nodes(struct submission *s, struct pkb_error *err)
+{
+    const struct slurm_settings *set = &s->l->settings;
+    char failing[2048] = "";
+    struct nodes *nodes = calloc(1, sizeof(*nodes));
+    int rc = nodes ? 0 : pkb_error_set(err, "out of memory");
+    if (rc == 0 && s->e->progress->counts[OUTCOME_INFRA_ERROR] > 0)
+        rc = nodes_read(nodes, s->e->run->path, err);
+    if (rc == 0)
+        nodes_failing(nodes, (uint64_t)set->bad_node_errors, failing, sizeof(failing));
+    (void)snprintf(s->exclude, sizeof(s->exclude), "%s%s%s", set->exclude ? set->exclude : "",
+                   set->exclude && failing[0] ? "," : "", failing);
+    if (failing[0])
+        display_warn(&s->e->display, "%s had %d infra errors or more and will not be used (--slurm bad_node_errors=0 uses all)",
+                     failing, set->bad_node_errors);
+    free(nodes);
+    return rc;
+}
+
 static int find_busy(struct submission *s, struct pkb_error *err)
 {
     struct slurm_queue q;
     s->l->jobs = slurm_jobs_read(s->e->run->path, err);
     if (!s->l->jobs || slurm_queue_read(s->l->api, s->l->jobs, &q, s->busy, s->e->plan->n_shards, err) < 0)
         return -1;
+    size_t wave = wave_size(s->l), used = q.pending + q.running;
+    s->room = used < wave ? wave - used : 0;
     if (q.pending + q.running > 0)
         display_say(&s->e->display, "%zu tasks of the run are in the queue already: %zu run, %zu wait", q.pending + q.running,
                     q.running, q.pending);
@@ -173,7 +217,7 @@ static bool any_open(const struct submission *s)
 
 static int submit_all(struct submission *s, struct pkb_error *err)
 {
-    if (find_busy(s, err) < 0 || save_settings(s, err) < 0 || submission_make_env(&s->env, err) < 0)
+    if (find_busy(s, err) < 0 || find_bad_nodes(s, err) < 0 || save_settings(s, err) < 0 || submission_make_env(&s->env, err) < 0)
         return -1;
     int rc = any_open(s) ? submission_build(s, err) : 0;
     if (rc == 0)
@@ -183,6 +227,9 @@ static int submit_all(struct submission *s, struct pkb_error *err)
                          s->e->run->path);
     if (s->arrays > 0 && submission_merge(s, rc < 0 ? NULL : err) < 0)
         rc = -1;
+    if (rc == 0 && s->left > 0)
+        display_say(&s->e->display, "%zu more tasks follow once these are over: a wave has %zu (--slurm wave=N)", s->left,
+                    wave_size(s->l));
     if (rc == 0)
         display_say(&s->e->display, "%zu cells in %zu tasks are submitted; 'pkb status %s' shows how far they are", s->cells,
                     s->shards, s->e->run->path);

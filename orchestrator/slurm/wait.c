@@ -31,14 +31,28 @@ static void show(struct engine *e, const struct slurm_queue *q)
     display_progress(&e->display, e->progress->final, e->plan->n_cells, "cells", detail);
 }
 
+/* A job at the end of a wave submits further ones: whether there are any. -1 on failure. */
+static int find_more_jobs(struct engine *e, struct pkb_error *err)
+{
+    size_t known = slurm_jobs_count(e->slurm->jobs);
+    json_t *jobs = slurm_jobs_read(e->run->path, err);
+    if (!jobs)
+        return -1;
+    json_decref(e->slurm->jobs);
+    e->slurm->jobs = jobs;
+    return slurm_jobs_count(jobs) > known;
+}
+
 /* 1: all is over, 0: not yet, -1: Slurm cannot say. */
 static int look(struct engine *e, struct pkb_error *err)
 {
     struct slurm_queue q;
     if (slurm_queue_read(e->slurm->api, e->slurm->jobs, &q, NULL, 0, err) < 0)
         return -1;
-    bool over = q.active == 0;
-    int rc = refresh(e, err);
+    /* In this order: what submitted more has ended by now. */
+    int more = find_more_jobs(e, err);
+    bool over = q.active == 0 && more == 0;
+    int rc = more < 0 ? -1 : refresh(e, err);
     if (rc == 0)
         show(e, &q);
     slurm_queue_clear(&q);
@@ -50,6 +64,7 @@ int engine_slurm_wait(struct engine *e, struct pkb_error *err)
     int failures = 0;
     if (!e->o->wait)
         return 0;
+    rundir_unlock(e->run); /* for jobs that submit the next wave */
     display_start(&e->display, e->progress->final);
     while (!stop_asked(&e->stop)) {
         struct pollfd p = {.fd = e->stop.fd, .events = POLLIN};

@@ -81,6 +81,25 @@ run srun -n 2 "$build/libexec/pkb-agent" --run "$tmp/nodes" --shard 0 --attempt 
 expect "agents without PMIx say what to do" 3 "add --mpi=pmix"
 run srun --mpi=pmix -n 3 "$build/libexec/pkb-agent" --run "$tmp/nodes" --shard 0 --attempt 9
 expect "a world of the wrong size is refused" 3 "this shard needs 2 ranks, PMIx says 3"
+# Where there is a Slurm, it is what runs sweeps.
+cat >"$tmp/default.lua" <<LUA
+return sweep {
+    candidates = "$top/examples/candidates", models = { "direct" }, samples = { 1 }, problems = { 2, 8, 18 }, gpus = { 1, 2 },
+    shapes = { "tiny" }, trials = 1, iterations = { warmup = 1, timed = 2 }, slurm = { exclusive = false },
+}
+LUA
+unset PKB_LAUNCHER
+run "$pkb" run --wait --shard-seconds 0.001 --slurm wave=2 --build-cache "$tmp/cache" --run "$tmp/default" "$tmp/default.lua"
+expect "a sweep in waves, by the default launcher" 0 "more tasks follow"
+check "the last wave merges" test -s "$tmp/default/results.db"
+check "a job follows each of three waves" test "$(grep -c '"kind": "merge"' "$tmp/default/jobs.json")" = 3
+check "all cells are done, each once" test "$(cells "$tmp/default" | grep -c correct)" = 6
+run "$pkb" status --json "$tmp/default"
+expect "status tells what was allocated" 0 '"rank_hours": '
+PKB_LAUNCHER=slrum run "$pkb" run --run "$tmp/none" "$tmp/default.lua"
+expect "an unknown default launcher" 2 "PKB_LAUNCHER: there is no launcher 'slrum'"
+export PKB_LAUNCHER=local
+
 run "$pkb" doctor --launcher slurm --nodes 4 --dir "$tmp"
 expect "doctor finds the cluster in order" 0 "8 ranks by srun on n1 n2 n3 n4"
 says "clocks of the nodes" "of each other"

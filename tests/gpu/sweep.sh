@@ -38,7 +38,7 @@ count() {
 # sweep NAME FILE: runs it, its records are in $tmp/NAME/records. Compiled candidates are shared.
 sweep() {
     local start=$SECONDS code=0
-    timeout -k 5 500 "$pkb" run "$2" --run "$tmp/$1" --build-cache "$tmp/cache" --quiet </dev/null >"$tmp/$1.out" 2>&1 || code=$?
+    timeout -k 5 500 "$pkb" run --launcher=local "$2" --run "$tmp/$1" --build-cache "$tmp/cache" --quiet </dev/null >"$tmp/$1.out" 2>&1 || code=$?
     echo "$1: $(cat "$tmp/$1"/records/*.jsonl 2>/dev/null | grep -c '"kind": *"cell"') cells in $((SECONDS - start)) s"
     if [ "$code" -ne 0 ]; then
         not_ok "$1" "pkb run exits with $code: $(tail -n 5 "$tmp/$1.out")"

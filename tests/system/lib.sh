@@ -12,7 +12,7 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/pkb-system.XXXXXX")
 passed=0
 failed=0
 started_pids=()
-export NO_COLOR=1
+export NO_COLOR=1 PKB_LAUNCHER=local
 
 # Kills only what start() started, mounts and files go with it.
 clean_up() {
