@@ -52,6 +52,13 @@ static const struct setting_row setting_rows[] = {
     {47, PKB_F16, 3, 17, NULL, 0, NULL},
     {47, PKB_BF16, 0, 3, "d_in", 18, "is never divisible by 3 ranks"},
     {47, PKB_BF16, 0, 2, "step", 0, "step = 0 is less than 1"},
+    {48, PKB_BF16, 16, 17, NULL, 0, NULL},
+    {48, PKB_BF16, 5, 6, "n_tp", 3, NULL},
+    {48, PKB_BF16, 0, 6, "n_tp", 4, "n_tp = 4 and n_fsdp = 0 do not make a grid of 6 ranks"},
+    {48, PKB_BF16, 0, 6, "n_fsdp", 6, "n_tp = 0 and n_fsdp = 6 do not make a grid of 6 ranks"},
+    {48, PKB_BF16, 0, 2, "D", 0, "D = 0 is less than 1"},
+    {48, PKB_BF16, 0, 2, "F", 0, "F = 0 is less than 1"},
+    {48, PKB_BF16, 0, 2, "rows", 0, "output y has no elements"},
 };
 
 static void settings_are_checked(void **state)
@@ -88,6 +95,8 @@ static const struct cost_row cost_rows[] = {
     {44, 0, 4, 9000, 6504, 2439},
     {47, 0, 2, 64616, 14128, 1616},
     {47, 0, 4, 32308, 10296, 2424},
+    {48, 0, 2, 52224, 7680, 1536},
+    {48, 3, 4, 26112, 4352, 1280},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
