@@ -40,16 +40,15 @@ double attention_scale(const struct problem_call *c, int64_t head_size)
     return scale != 0 ? scale : 1 / sqrt((double)head_size);
 }
 
-/* -infinity for the keys behind a query, in place. */
-static void hide_later_keys(struct rt *rt, pkb_tensor *scores)
+void attention_hide_later_keys(struct rt *rt, pkb_tensor *scores)
 {
     if (rt_status(rt, NULL) < 0)
         return;
-    int64_t queries = scores->shape[2], keys = scores->shape[3];
+    int64_t queries = scores->shape[scores->ndim - 2], keys = scores->shape[scores->ndim - 1];
     pkb_tensor *query = rt_new(rt, PKB_I64, RT_SHAPE(queries, 1));
     pkb_tensor *key = rt_new(rt, PKB_I64, RT_SHAPE(1, keys));
     pkb_tensor *later = rt_new(rt, PKB_I64, RT_SHAPE(queries, keys));
-    pkb_tensor *nothing = rt_new(rt, PKB_F32, RT_SHAPE(1));
+    pkb_tensor *nothing = rt_new(rt, scores->dtype, RT_SHAPE(1));
     rt_iota(rt, query, 0, 1);
     rt_iota(rt, key, 0, 1);
     rt_binary(rt, RT_GT, later, key, query);
@@ -65,7 +64,7 @@ pkb_tensor *attention_scores(struct rt *rt, const pkb_tensor *q, const pkb_tenso
     rt_matmul(rt, scores, q, false, k, true);
     rt_binary_scalar(rt, RT_MUL, scores, scores, scale);
     if (masked)
-        hide_later_keys(rt, scores);
+        attention_hide_later_keys(rt, scores);
     return scores;
 }
 
@@ -94,4 +93,13 @@ void attention_check(const struct problem_setting *s, int64_t row, double errors
 {
     double u = kit_is_narrow(s) ? dtype_roundoff(s->dtype) : ldexp(1, -16);
     *check = (struct problem_check){.kind = CHECK_ROWS, .row = row, .row_max = 8 * u * errors, .row_rms = 2 * u * errors};
+}
+
+void attention_check_limits(const struct problem_setting *s, int64_t row, double largest, double root_mean_square,
+                            struct problem_check *check)
+{
+    double in_bf16 = dtype_roundoff(s->dtype) / dtype_roundoff(PKB_BF16);
+    *check = (struct problem_check){.kind = CHECK_ROWS, .row = row};
+    check->row_max = s->dtype == PKB_F32 ? 1e-4 : largest * in_bf16;
+    check->row_rms = s->dtype == PKB_F32 ? 1e-4 : root_mean_square * in_bf16;
 }

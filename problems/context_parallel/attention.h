@@ -16,6 +16,9 @@ double attention_scale(const struct problem_call *c, int64_t head_size);
 /* x[i, j] = scale * <q[i], k[j]>, (B, H, queries, keys). With `masked`, -infinity for j > i. */
 pkb_tensor *attention_scores(struct rt *rt, const pkb_tensor *q, const pkb_tensor *k, double scale, bool masked);
 
+/* The mask alone, in place, on scores (.., queries, keys) of any dtype. */
+void attention_hide_later_keys(struct rt *rt, pkb_tensor *scores);
+
 /* log of the sum over j of exp(x[i, j]), (B, H, queries, 1). */
 pkb_tensor *attention_log_sum_exp(struct rt *rt, const pkb_tensor *scores);
 
@@ -27,5 +30,9 @@ pkb_tensor *attention_probabilities(struct rt *rt, const pkb_tensor *scores, con
  * with u the unit roundoff of T (bf16: 2^-7 and 2^-5), which leaves room for products in T with sums in f32. For f32 and f64 u is 2^-16:
  * the arithmetic is f32. `errors` multiplies u where roundings add up. */
 void attention_check(const struct problem_setting *s, int64_t row, double errors, struct problem_check *check);
+
+/* The same where sums are in f64 for f64: limits given for bf16, in proportion to the unit roundoff for f16 and f64, 1e-4 both for f32. */
+void attention_check_limits(const struct problem_setting *s, int64_t row, double largest, double root_mean_square,
+                            struct problem_check *check);
 
 #endif

@@ -58,6 +58,9 @@ static const struct row rows[] = {
      NULL, "dst", 1},
     {HEAD(4, 1) "\"scalars\": {\"dst\": false}, " X_AND_Y(3, 4), NULL, "dst", 0},
     {"{\"format\": 1, \"problem_id\": 1, \"world_size\": 1, \"dtype\": \"i64\", " NO_SCALARS X_AND_Y(3, 4), NULL, "M", 3},
+    {HEAD(39, 1) "\"scalars\": {\"num_heads\": 2}, \"inputs\": [{\"name\": \"x\", \"shape\": [[2, 16, 6]]}, " ONE(
+         "w_qkv", 18, 6) ", " ONE("w_o", 6, 6) "], \"outputs\": [{\"name\": \"out\", \"shape\": [[2, 16, 6]]}]}",
+     NULL, "variant", 0},
 
     {"{", "line 1", NULL, 0},
     {"{\"format\": 2, \"problem_id\": 1}", "format", NULL, 0},
