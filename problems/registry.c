@@ -77,6 +77,9 @@
     X(76)                                                                                                                        \
     X(77)                                                                                                                        \
     X(80)                                                                                                                        \
+    X(82)                                                                                                                        \
+    X(83)                                                                                                                        \
+    X(84)                                                                                                                        \
     X(87)
 
 #define DECLARE(n) extern const struct problem problem_##n;
