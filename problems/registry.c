@@ -62,6 +62,9 @@
     X(56)                                                                                                                        \
     X(57)                                                                                                                        \
     X(58)                                                                                                                        \
+    X(59)                                                                                                                        \
+    X(60)                                                                                                                        \
+    X(62)                                                                                                                        \
     X(64)                                                                                                                        \
     X(65)                                                                                                                        \
     X(66)                                                                                                                        \
@@ -80,6 +83,7 @@
     X(82)                                                                                                                        \
     X(83)                                                                                                                        \
     X(84)                                                                                                                        \
+    X(85)                                                                                                                        \
     X(87)
 
 #define DECLARE(n) extern const struct problem problem_##n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs, sparse features and other exchanges of irregular size: settings and costs. */
+/* Graphs, sparse features, other exchanges of irregular size, and scientific computing: settings and costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,19 @@
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
+    {59, PKB_BF16, 6, 7, NULL, 0, NULL},
+    {60, PKB_F32, 7, 8, NULL, 0, NULL},
+    {62, PKB_BF16, 4, 5, NULL, 0, NULL},
+    {85, PKB_F16, 16, 17, NULL, 0, NULL},
+    {59, PKB_BF16, 0, 2, "B", 0, "B = 0 is less than 1"},
+    {59, PKB_BF16, 0, 2, "H", 0, "H = 0 is less than 1"},
+    {60, PKB_BF16, 0, 2, "X", 41, "X = 41 is odd"},
+    {60, PKB_BF16, 0, 3, NULL, 0, "X = 40 is not divisible by 3 ranks"},
+    {60, PKB_BF16, 0, 5, NULL, 0, "H = 24 is not divisible by 5 ranks"},
+    {62, PKB_BF16, 0, 2, "Cin", 3, "Cin = 3 is not divisible by 2"},
+    {62, PKB_BF16, 0, 2, "groups", 3, "Cin = 4 is not divisible by 3"},
+    {62, PKB_BF16, 0, 2, "E", 9, "E = 9 entries do not fit onto 16 longitudes"},
+    {62, PKB_BF16, 0, 2, "K", 0, "K = 0 is less than 1"},
     {64, PKB_BF16, 1, 2, "V", 5, NULL},
     {65, PKB_F16, 4, 5, NULL, 0, NULL},
     {66, PKB_F64, 6, 7, NULL, 0, NULL},
@@ -44,10 +57,28 @@ static void settings_are_checked(void **state)
 
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
-    {64, 0, 2, 0, 5120, 1008}, {64, 0, 4, 0, 5120, 1512},  {70, 0, 2, 0, 1280, 536},      {70, 1, 4, 0, 3840, 1352},
-    {65, 0, 2, 0, 960, 192},   {65, 3, 4, 0, 960, 288},    {66, 0, 2, 192, 1344, 384},    {66, 3, 4, 192, 1344, 576},
-    {67, 0, 2, 0, 2304, 584},  {67, 3, 4, 0, 2304, 888},   {68, 0, 2, 51200, 7712, 2000}, {68, 3, 4, 51200, 7712, 3000},
-    {69, 0, 2, 2460, 596, 48}, {69, 1, 4, 2870, 790, 168},
+    {59, 0, 2, 36549.16485719012, 23232, 3840},
+    {59, 3, 4, 18274.58242859506, 11616, 2880},
+    {60, 0, 2, 95106.14971784178, 46464, 7680},
+    {60, 3, 4, 47553.07485892089, 23232, 5760},
+    {62, 0, 2, 24576, 5440, 3200},
+    {62, 3, 4, 18432, 3392, 5120},
+    {85, 0, 2, 0, 154, 37},
+    {85, 1, 4, 0, 166, 63},
+    {64, 0, 2, 0, 5120, 1008},
+    {64, 0, 4, 0, 5120, 1512},
+    {70, 0, 2, 0, 1280, 536},
+    {70, 1, 4, 0, 3840, 1352},
+    {65, 0, 2, 0, 960, 192},
+    {65, 3, 4, 0, 960, 288},
+    {66, 0, 2, 192, 1344, 384},
+    {66, 3, 4, 192, 1344, 576},
+    {67, 0, 2, 0, 2304, 584},
+    {67, 3, 4, 0, 2304, 888},
+    {68, 0, 2, 51200, 7712, 2000},
+    {68, 3, 4, 51200, 7712, 3000},
+    {69, 0, 2, 2460, 596, 48},
+    {69, 1, 4, 2870, 790, 168},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
