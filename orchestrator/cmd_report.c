@@ -8,6 +8,7 @@
 #include "orchestrator/command.h"
 #include "orchestrator/run_topology.h"
 #include "orchestrator/rundir.h"
+#include "results/plan_settings.h"
 #include "results/report.h"
 #include "results/rooflines.h"
 #include "util/file.h"
@@ -207,7 +208,7 @@ static int open_machine(struct machine *m, const struct rundir *run, const char 
     int known = name || needs_machine(o) ? run_topology_find(run, name, NULL, &m->topology, err) : 0;
     if (known <= 0)
         return known;
-    m->plan = plan_load_shard(run->path, 0, err); /* all settings, but few cells */
+    m->plan = plan_settings_load(run->path, err);
     m->rooflines = m->plan ? rooflines_create(m->plan, &m->topology, err) : NULL;
     if (!m->rooflines || topology_digest(&m->topology, m->digest, err) < 0)
         return -1;

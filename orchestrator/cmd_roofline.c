@@ -7,6 +7,7 @@
 #include "orchestrator/run_topology.h"
 #include "orchestrator/rundir.h"
 #include "results/merge.h"
+#include "results/plan_settings.h"
 #include "results/report.h"
 #include "results/rooflines.h"
 
@@ -58,7 +59,7 @@ static int print(const struct rundir *run, const struct choice *c, struct pkb_er
         pkb_error_set(err, "the run does not know its machine; --topology names it ('pkb topo list' lists those that are known)");
     if (known <= 0)
         return command_fail(PKB_EXIT_USAGE, err);
-    struct plan *plan = plan_load_shard(run->path, 0, err); /* all settings, but few cells */
+    struct plan *plan = plan_settings_load(run->path, err);
     struct rooflines *r = plan ? rooflines_create(plan, &t, err) : NULL;
     int rc = r ? merge_if_stale(run->path, err) : -1;
     if (rc == 0)

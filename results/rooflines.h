@@ -29,11 +29,11 @@ void rooflines_destroy(struct rooflines *r);
 const struct topology *rooflines_topology(const struct rooflines *r);
 
 /* roofline_for_cell of the setting with this digest; an unknown digest is an error. */
-int rooflines_cell(const struct rooflines *r, const char *digest, int nodes, double measured_ns, struct roofline_cell *c,
+int rooflines_cell(struct rooflines *r, const char *digest, int nodes, double measured_ns, struct roofline_cell *c,
                    struct pkb_error *err);
 
 /* Prints one line per setting that has a correct timed candidate, with the utilisation of the reference and of the fastest candidate,
  * and every candidate that is impossibly fast; or the same as JSON. RUN/results.db must be up to date. */
-int rooflines_print(const char *run, const struct rooflines *r, FILE *out, bool json, bool colour, struct pkb_error *err);
+int rooflines_print(const char *run, struct rooflines *r, FILE *out, bool json, bool colour, struct pkb_error *err);
 
 #endif

@@ -19,7 +19,7 @@ static const char query_text[] =
 enum column { DIGEST, PROBLEM, WORLD, DTYPE, SHAPE, MODEL, SAMPLE, TIME, BASELINE, NODES };
 
 struct printing {
-    const struct rooflines *rooflines;
+    struct rooflines *rooflines;
     struct database db;
     sqlite3_stmt *query;
     struct table *table;
@@ -161,7 +161,7 @@ static int load(struct printing *p, const char *run, struct pkb_error *err)
     return p->query ? read_rows(p, err) : -1;
 }
 
-int rooflines_print(const char *run, const struct rooflines *r, FILE *out, bool json, bool colour, struct pkb_error *err)
+int rooflines_print(const char *run, struct rooflines *r, FILE *out, bool json, bool colour, struct pkb_error *err)
 {
     struct printing p = {.rooflines = r, .table = table_create(), .settings = json_array(), .impossible = json_array()};
     int rc = p.table && p.settings && p.impossible ? 0 : pkb_error_set(err, "out of memory");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/dtype.h"
+#include "sweeps/plan_parts.h"
 
 #define BASELINE_NS 2e6
 
@@ -17,11 +18,21 @@ static void *must(void *p)
     return p;
 }
 
-static void digest_of(char hex[PKB_DIGEST_HEX], const char *kind, int a, int b, int c)
+static void digest_of(char hex[PKB_DIGEST_HEX], int problem, int model, int sample)
 {
     char text[64];
-    int n = snprintf(text, sizeof(text), "%s %d %d %d", kind, a, b, c);
+    int n = snprintf(text, sizeof(text), "candidate %d %d %d", problem, model, sample);
     if (pkb_digest_buffer(text, (size_t)n, hex, NULL) < 0)
+        abort();
+}
+
+static void size_setting(struct plan_setting *s, const char *device, enum problem_shape shape)
+{
+    (void)snprintf(s->device, sizeof(s->device), "%s", device);
+    (void)snprintf(s->shape, sizeof(s->shape), "%s", shape == SHAPE_PAPER ? "paper" : "tiny");
+    for (int k = 0; k < s->problem->n_params; k++)
+        s->params[k] = shape == SHAPE_PAPER ? s->problem->params[k].paper : s->problem->params[k].tiny;
+    if (plan_setting_seal(s, NULL) < 0)
         abort();
 }
 
@@ -30,14 +41,12 @@ static void make_setting(struct plan_setting *s, int problem, int world)
     *s = (struct plan_setting){.problem = problem_registry[problem],
                                .world = world,
                                .dtype = PKB_BF16,
-                               .shape = "tiny",
-                               .device = "host",
                                .trials = 5,
                                .warmup = 2,
                                .iterations = 10,
                                .seed = 1,
                                .limit_seconds = 60};
-    digest_of(s->digest, "setting", problem, world, 0);
+    size_setting(s, "host", SHAPE_TINY);
 }
 
 static void make_candidate(struct plan_candidate *c, int problem, int model, int sample)
@@ -47,7 +56,7 @@ static void make_candidate(struct plan_candidate *c, int problem, int model, int
     *c = (struct plan_candidate){.problem = problem_registry[problem], .sample = sample, .kind = "c"};
     c->model = must(strdup(text));
     c->path = must(strdup("candidate.c"));
-    digest_of(c->digest, "candidate", problem, model, sample);
+    digest_of(c->digest, problem, model, sample);
 }
 
 struct plan *synthetic_plan(int problems, int n_worlds, const int *worlds, int models, int samples)
@@ -75,6 +84,12 @@ struct plan *synthetic_plan(int problems, int n_worlds, const int *worlds, int m
         }
     }
     return p;
+}
+
+void synthetic_size(struct plan *p, const char *device, enum problem_shape shape)
+{
+    for (size_t i = 0; i < p->n_settings; i++)
+        size_setting(&p->settings[i], device, shape);
 }
 
 static void make_times(struct record_times *t, double mean)
@@ -115,4 +130,33 @@ void synthetic_record(const struct plan *p, size_t cell, int attempt, enum outco
     make_times(&r->baseline, BASELINE_NS);
     make_times(&r->time, BASELINE_NS / speedup);
     r->speedup = r->baseline.mean / r->time.mean;
+}
+
+void synthetic_scale(struct record *r, double baseline_ns)
+{
+    double time_ns = r->time.mean * baseline_ns / BASELINE_NS;
+    if (r->baseline.iterations == 0)
+        return;
+    make_times(&r->baseline, baseline_ns);
+    make_times(&r->time, time_ns);
+    r->speedup = r->baseline.mean / r->time.mean;
+}
+
+void synthetic_baseline(const struct plan *p, size_t setting, double baseline_ns, double drift, struct record_baseline *b)
+{
+    const struct plan_setting *s = &p->settings[setting];
+    memset(b, 0, sizeof(*b));
+    memcpy(b->setting, s->digest, sizeof(b->setting));
+    (void)snprintf(b->problem, sizeof(b->problem), "%s", s->problem->name);
+    (void)snprintf(b->family, sizeof(b->family), "%s", s->problem->family);
+    (void)snprintf(b->dtype, sizeof(b->dtype), "%s", dtype_name(s->dtype));
+    (void)snprintf(b->shape, sizeof(b->shape), "%s", s->shape);
+    (void)snprintf(b->device, sizeof(b->device), "%s", s->device);
+    (void)snprintf(b->started, sizeof(b->started), "2026-01-31T23:59:59Z");
+    b->world = s->world;
+    b->nodes = 1;
+    b->attempt = 1;
+    make_times(&b->before, baseline_ns);
+    make_times(&b->after, baseline_ns * (1 + drift));
+    b->drift = b->after.mean / b->before.mean - 1;
 }

@@ -24,15 +24,6 @@ static void die(const struct pkb_error *err)
     exit(1);
 }
 
-static void scale(struct record_times *t, double by)
-{
-    t->mean *= by;
-    t->median *= by;
-    t->min *= by;
-    t->max *= by;
-    t->std *= by;
-}
-
 /* What a cell came to: from a stream of its own, so that two runs differ in some cells only. */
 static enum outcome draw_outcome(const struct rng *r, size_t cell)
 {
@@ -56,12 +47,7 @@ static void write_cell(const struct plan *p, size_t cell, uint32_t turn, FILE *o
     if (turn > 0)
         speedup *= 0.9 + 0.3 * rng_uniform(&second, cell + 50000);
     synthetic_record(p, cell, 1, o, speedup, &r);
-    if (o == OUTCOME_CORRECT) {
-        double factor = (1 + (double)(cell % 3)) / pow(r.world, 0.8);
-        scale(&r.baseline, factor);
-        scale(&r.time, factor);
-        r.speedup = r.baseline.mean / r.time.mean;
-    }
+    synthetic_scale(&r, r.baseline.mean * (1 + (double)(cell % 3)) / pow(r.world, 0.8));
     if (o == OUTCOME_CORRECT && rng_integer(&first, cell + 70000, 0, 12) == 0) {
         memset(&r.time, 0, sizeof(r.time));
         r.speedup = 0;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "results/merge.h"
+#include "results/plan_settings.h"
 #include "results/rooflines.h"
 #include "tests/support/synthetic.h"
 #include "util/file.h"
@@ -28,9 +29,7 @@ static struct plan *make_plan(void)
 {
     const int world = 8;
     struct plan *p = synthetic_plan(2, 1, &world, 2, 2);
-    for (size_t i = 0; i < p->n_settings; i++)
-        for (int k = 0; k < p->settings[i].problem->n_params; k++)
-            p->settings[i].params[k] = p->settings[i].problem->params[k].paper;
+    synthetic_size(p, "host", SHAPE_PAPER);
     return p;
 }
 
@@ -78,6 +77,52 @@ static void settings_are_found_by_digest(void **state)
     rooflines_destroy(r);
     rooflines_destroy(NULL);
     plan_destroy(p);
+}
+
+/* ---- settings of a saved plan ----------------------------------------------------------------------------------------- */
+
+static void assert_not_loaded(const char *text, const char *want)
+{
+    struct pkb_error err;
+    char *path = pkb_format(&err, "%s/plan/plan.json", run);
+    if (text)
+        assert_int_equal(pkb_file_write(path, text, strlen(text), &err), 0);
+    else
+        assert_int_equal(unlink(path), 0);
+    assert_null(plan_settings_load(run, &err));
+    if (!strstr(err.text, want) || !strstr(err.text, "plan/plan.json"))
+        fail_msg("'%s' does not say '%s' or not which file", err.text, want);
+    free(path);
+}
+
+static void settings_are_read_without_the_rest(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"", "empty line"},
+        {"[]", "not a JSON object"},
+        {"{\"format\":1,\"settings\":[}", "expected"},
+        {"{\"format\":2,\"settings\":[]}", "no list of settings in format 1"},
+        {"{\"settings\":[]}", "no list of settings in format 1"},
+        {"{\"format\":1}", "no list of settings in format 1"},
+        {"{\"format\":1,\"settings\":{}}", "no list of settings in format 1"},
+        {"{\"format\":1,\"settings\":[{}]}", "settings: entry 1: setting: problem: missing"},
+        {NULL, "No such file"},
+    };
+    struct pkb_error err;
+    struct plan *p = make_plan();
+    if (plan_save(p, run, &err) < 0)
+        fail_msg("%s", err.text);
+    struct plan *loaded = plan_settings_load(run, &err);
+    if (!loaded)
+        fail_msg("%s", err.text);
+    assert_int_equal(loaded->n_settings, p->n_settings);
+    assert_int_equal(loaded->n_candidates, 0);
+    assert_memory_equal(loaded->settings, p->settings, p->n_settings * sizeof(*p->settings));
+    plan_destroy(loaded);
+    plan_destroy(p);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_not_loaded(rows[i][0], rows[i][1]);
 }
 
 /* ---- the table ------------------------------------------------------------------------------------------------------ */
@@ -203,6 +248,7 @@ int main(void)
         cmocka_unit_test(the_table_shows_utilisation_and_what_is_impossible),
         cmocka_unit_test(json_holds_the_terms),
         cmocka_unit_test(a_run_without_times_says_so),
+        cmocka_unit_test(settings_are_read_without_the_rest),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
