@@ -29,6 +29,8 @@ struct mode {
 static const struct mode modes[] = {
     {76, PKB_F32, 2, {{"stride", 2}, {"padding", 1}}},
     {76, PKB_BF16, 3, {{"k", 2}, {"dilation", 2}}},
+    {78, PKB_BF16, 3, {{"us", 3}, {"ut", 3}, {"Cz", 2}, {"B", 2}}},
+    {78, PKB_BF16, 2, {{"ot", 0}, {"ffi", 1}, {"sr", 2}}},
     {82, PKB_BF16, 2, {{"top_k", 0}}},
     {82, PKB_F16, 4, {{"top_k", 0}, {"V", 256}}},
     {82, PKB_F32, 2, {{"top_p", 1}}},
