@@ -59,6 +59,10 @@ static const struct setting_row setting_rows[] = {
     {48, PKB_BF16, 0, 2, "D", 0, "D = 0 is less than 1"},
     {48, PKB_BF16, 0, 2, "F", 0, "F = 0 is less than 1"},
     {48, PKB_BF16, 0, 2, "rows", 0, "output y has no elements"},
+    {52, PKB_F64, 4, 5, "hl", 1, NULL},
+    {52, PKB_BF16, 0, 2, "hl", 0, "hl = 0 is less than 1"},
+    {52, PKB_BF16, 0, 2, "p", 0, "output shard has no elements"},
+    {53, PKB_BF16, 0, 2, "hl", 0, "hl = 0 is less than 1"},
 };
 
 static void settings_are_checked(void **state)
@@ -97,6 +101,10 @@ static const struct cost_row cost_rows[] = {
     {47, 0, 4, 32308, 10296, 2424},
     {48, 0, 2, 52224, 7680, 1536},
     {48, 3, 4, 26112, 4352, 1280},
+    {52, 0, 2, 1008, 1072, 76},
+    {52, 0, 4, 2016, 1936, 228},
+    {53, 0, 2, 1200, 2064, 204},
+    {53, 0, 4, 1200, 3664, 612},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
