@@ -1,5 +1,5 @@
 # The CUDA backend: --with-cuda[=DIR] and --with-nccl[=DIR] are yes (must be there), no, a folder, or auto. It is built where nvcc, the
-# CUDA runtime, cuBLAS and NCCL are all found.
+# CUDA runtime, cuBLAS, cuFFT and NCCL are all found.
 
 # PKB_CUDA_MISSING(WHAT): remembers what is not there.
 AC_DEFUN([PKB_CUDA_MISSING], [pkb_cuda_missing="$pkb_cuda_missing $1"])
@@ -67,6 +67,7 @@ AC_DEFUN([PKB_CHECK_CUDA], [
     PKB_FIND_NVCC
     PKB_CUDA_PART([CUDA], [$CUDA_DIR], [cuda_runtime_api.h], [-lcudart], [(void)cudaGetLastError();])
     PKB_CUDA_PART([CUBLAS], [$CUDA_DIR], [cublas_v2.h], [-lcublas], [cublasHandle_t handle; (void)cublasCreate(&handle);])
+    PKB_CUDA_PART([CUFFT], [$CUDA_DIR], [cufft.h], [-lcufft], [cufftHandle handle; (void)cufftCreate(&handle);])
     AS_CASE([$with_nccl], [yes|auto|no], [pkb_nccl_dir=$CUDA_DIR], [pkb_nccl_dir=$with_nccl])
     PKB_CUDA_PART([NCCL], [$pkb_nccl_dir], [nccl.h], [-lnccl], [int version; (void)ncclGetVersion(&version);])
     AS_IF([test -z "$pkb_cuda_missing"], [have_cuda=yes],

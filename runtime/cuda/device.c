@@ -66,6 +66,7 @@ static void cuda_close(struct rt_device *dev)
         (void)cudaStreamSynchronize(dev->stream); /* nothing waits for peers any more */
     cuda_symm_teardown(dev);
     cuda_matmul_teardown(dev);
+    cuda_transform_teardown(dev);
     for (int i = 0; i < SCRATCH_COUNT; i++)
         (void)cudaFree(dev->scratch[i].data);
     for (int i = 0; i < dev->n_events; i++)
@@ -110,13 +111,18 @@ static const char *cuda_device_name(struct rt_device *dev)
 
 static int describe_fault(const struct rt_device *dev, struct pkb_error *err)
 {
+    static const char *const lookups[] = {
+        [FAULT_TAKE] = "take", [FAULT_TAKE_ALONG] = "take_along", [FAULT_PUT_ROWS] = "put_rows", [FAULT_ADD_ROWS] = "add_rows"};
     const struct cuda_fault *f = dev->fault_here;
     switch (f->kind) {
     case FAULT_NONE:
         return 0;
     case FAULT_TAKE:
-        return pkb_error_set(err, "take: index[%" PRId64 "] is %" PRId64 ", there are %" PRId64 " entries", f->at, f->value,
-                             f->limit);
+    case FAULT_TAKE_ALONG:
+    case FAULT_PUT_ROWS:
+    case FAULT_ADD_ROWS:
+        return pkb_error_set(err, "%s: index[%" PRId64 "] is %" PRId64 ", there are %" PRId64 " entries", lookups[f->kind], f->at,
+                             f->value, f->limit);
     case FAULT_BINCOUNT:
         return pkb_error_set(err, "bincount: values[%" PRId64 "] is %" PRId64 ", there are %" PRId64 " counts", f->at, f->value,
                              f->limit);
@@ -171,6 +177,18 @@ static void cuda_release(struct rt_device *dev, void *ptr)
     (void)cudaFree(ptr);
 }
 
+/* One address for both sides, since addresses are unified. */
+static int allocate_shared(struct rt_device *dev, size_t bytes, void **ptr, struct pkb_error *err)
+{
+    return CUDA_FAILS(dev, cudaHostAlloc(ptr, bytes, cudaHostAllocMapped | cudaHostAllocPortable), err) ? -1 : 0;
+}
+
+static void cuda_release_shared(struct rt_device *dev, void *ptr)
+{
+    *dev->cancel = 1;
+    (void)cudaFreeHost(ptr);
+}
+
 void *cuda_scratch(struct rt_device *dev, enum cuda_scratch slot, size_t bytes, struct pkb_error *err)
 {
     struct scratch *s = &dev->scratch[slot];
@@ -186,18 +204,19 @@ void *cuda_scratch(struct rt_device *dev, enum cuda_scratch slot, size_t bytes, 
     return s->data;
 }
 
+/* The kinds of transfers follow from the addresses: tensors may lie in memory that is shared with the host. */
 static int cuda_upload(struct rt_device *dev, void *dst, const void *host, size_t bytes, struct pkb_error *err)
 {
     if (bytes == 0)
         return 0;
-    return CUDA_FAILS(dev, cudaMemcpyAsync(dst, host, bytes, cudaMemcpyHostToDevice, dev->stream), err) ? -1 : 0;
+    return CUDA_FAILS(dev, cudaMemcpyAsync(dst, host, bytes, cudaMemcpyDefault, dev->stream), err) ? -1 : 0;
 }
 
 static int cuda_download(struct rt_device *dev, void *host, const void *src, size_t bytes, struct pkb_error *err)
 {
     if (bytes == 0)
         return 0;
-    return CUDA_FAILS(dev, cudaMemcpyAsync(host, src, bytes, cudaMemcpyDeviceToHost, dev->stream), err) ? -1 : 0;
+    return CUDA_FAILS(dev, cudaMemcpyAsync(host, src, bytes, cudaMemcpyDefault, dev->stream), err) ? -1 : 0;
 }
 
 static int cuda_fill_bytes(struct rt_device *dev, void *dst, int byte, size_t bytes, struct pkb_error *err)
@@ -253,6 +272,8 @@ __attribute__((visibility("default"))) const struct rt_backend pkb_rt_backend = 
     .foreign_fault = cuda_foreign_fault,
     .alloc = allocate,
     .release = cuda_release,
+    .alloc_shared = allocate_shared,
+    .release_shared = cuda_release_shared,
     .upload = cuda_upload,
     .download = cuda_download,
     .fill_bytes = cuda_fill_bytes,
@@ -262,11 +283,21 @@ __attribute__((visibility("default"))) const struct rt_backend pkb_rt_backend = 
     .unary = cuda_unary,
     .binary = cuda_binary,
     .binary_scalar = cuda_binary_scalar,
+    .where = cuda_where,
+    .iota = cuda_iota,
+    .softmax = cuda_softmax,
+    .cumsum = cuda_cumsum,
     .reduce_axis = cuda_reduce_axis,
     .matmul = cuda_matmul,
     .permute = cuda_permute,
     .take = cuda_take,
+    .take_along = cuda_take_along,
+    .put_rows = cuda_put_rows,
+    .add_rows = cuda_add_rows,
     .argsort = cuda_argsort,
+    .search_sorted = cuda_search_sorted,
+    .im2col = cuda_im2col,
+    .fft = cuda_transform,
     .bincount = cuda_bincount,
     .diagonal = cuda_diagonal,
     .comm_setup = cuda_comm_setup,

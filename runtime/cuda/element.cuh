@@ -308,6 +308,24 @@ __device__ __forceinline__ int64_t element_step(void)
     return (int64_t)gridDim.x * blockDim.x;
 }
 
+/* Calls `launch<W>(arguments)` for the W that holds an element of `size` bytes (1, 2, 4, 8 or more). */
+#define FOR_WORD(size, launch)                                                                                                   \
+    do {                                                                                                                         \
+        if ((size) == 1) {                                                                                                       \
+            typedef uint8_t W;                                                                                                   \
+            launch;                                                                                                              \
+        } else if ((size) == 2) {                                                                                                \
+            typedef uint16_t W;                                                                                                  \
+            launch;                                                                                                              \
+        } else if ((size) == 4) {                                                                                                \
+            typedef uint32_t W;                                                                                                  \
+            launch;                                                                                                              \
+        } else {                                                                                                                 \
+            typedef uint64_t W;                                                                                                  \
+            launch;                                                                                                              \
+        }                                                                                                                        \
+    } while (0)
+
 /* Calls `launch<T>(arguments)` for the T that a cuda_arithmetic names. */
 #define FOR_ARITHMETIC(type, launch)                                                                                             \
     do {                                                                                                                         \

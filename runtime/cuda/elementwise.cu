@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise operations. Compiled without contraction of a * b + c, so that f32 results are those of the host. */
+#include "runtime/cuda/arithmetic.cuh"
 #include "runtime/cuda/element.cuh"
 #include "runtime/cuda/walk.cuh"
 #include "runtime/runtime.h"
 
 /* ---- arithmetic ---------------------------------------------------------------------------------------------------- */
-
-/* NaN wins, on either side. */
-template <typename T> __device__ __forceinline__ T lesser(T x, T y)
-{
-    return x < y || x != x ? x : y;
-}
-
-template <typename T> __device__ __forceinline__ T greater(T x, T y)
-{
-    return x > y || x != x ? x : y;
-}
 
 template <typename T> __device__ __forceinline__ T unary(int op, T x)
 {
@@ -38,7 +28,15 @@ template <typename T> __device__ __forceinline__ T unary(int op, T x)
         return 1 / (1 + exp(-x));
     case RT_SOFTPLUS:
         return greater(x, (T)0) + log1p(exp(-fabs(x)));
-    default:
+    case RT_SILU:
+        return x / (1 + exp(-x));
+    case RT_FLOOR:
+        return floor(x);
+    case RT_CEIL:
+        return ceil(x);
+    case RT_RINT:
+        return rint(x);
+    default: /* KERNEL_COPY */
         return x;
     }
 }
@@ -58,6 +56,24 @@ template <> __device__ __forceinline__ int64_t unary<int64_t>(int op, int64_t x)
     }
 }
 
+template <typename T> __device__ __forceinline__ T compare(int op, T x, T y)
+{
+    switch (op) {
+    case RT_EQ:
+        return x == y;
+    case RT_NE:
+        return x != y;
+    case RT_LT:
+        return x < y;
+    case RT_LE:
+        return x <= y;
+    case RT_GT:
+        return x > y;
+    default: /* RT_GE */
+        return x >= y;
+    }
+}
+
 template <typename T> __device__ __forceinline__ T binary(int op, T x, T y, bool *bad)
 {
     (void)bad;
@@ -74,8 +90,12 @@ template <typename T> __device__ __forceinline__ T binary(int op, T x, T y, bool
         return lesser(x, y);
     case RT_MAX:
         return greater(x, y);
-    default: /* RT_FLOORDIV */
+    case RT_FLOORDIV:
         return floor(x / y);
+    case RT_MOD:
+        return x - floor(x / y) * y;
+    default:
+        return compare(op, x, y);
     }
 }
 
@@ -100,9 +120,15 @@ template <> __device__ __forceinline__ int64_t binary<int64_t>(int op, int64_t x
         return lesser(x, y);
     case RT_MAX:
         return greater(x, y);
-    default: /* RT_DIV, RT_FLOORDIV */
+    case RT_DIV:
+    case RT_FLOORDIV:
         *bad = y == 0;
         return y == 0 ? 0 : divide(x, y, op == RT_FLOORDIV);
+    case RT_MOD:
+        *bad = y == 0;
+        return y == 0 ? 0 : (int64_t)((uint64_t)x - (uint64_t)divide(x, y, true) * (uint64_t)y);
+    default:
+        return compare(op, x, y);
     }
 }
 
@@ -248,18 +274,6 @@ cudaError_t kernel_binary_scalar(enum cuda_arithmetic type, int op, struct cuda_
     bool whole = starts_group(dst) && starts_group(a);
     FOR_ARITHMETIC(type, (binary_scalar_kernel<T><<<grid, KERNEL_THREADS, 0, stream>>>(op, dst, a, (T)b, n, whole)));
     return cudaGetLastError();
-}
-
-/* Whether an operand's groups of neighbours start where groups can, or it stands still within a row. */
-static bool in_groups(const struct cuda_array &x, int ndim, const int64_t *strides)
-{
-    if (strides[ndim - 1] == 0)
-        return true;
-    for (int i = 0; i < ndim - 1; i++) {
-        if (strides[i] % GROUP != 0)
-            return false;
-    }
-    return strides[ndim - 1] == 1 && starts_group(x);
 }
 
 cudaError_t kernel_binary(enum cuda_arithmetic type, int op, struct cuda_array dst, struct cuda_array a, struct cuda_array b,

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions along an axis. Rows that lie together in memory are reduced by a block each, columns by a tile of threads. */
-#include <math_constants.h>
-
+#include "runtime/cuda/arithmetic.cuh"
 #include "runtime/cuda/element.cuh"
 #include "runtime/runtime.h"
 
 #define TILE_COLUMNS 32
 #define TILE_ROWS (KERNEL_THREADS / TILE_COLUMNS)
-
-template <typename T> __device__ __forceinline__ T lowest(void);
-
-template <> __device__ __forceinline__ float lowest<float>(void)
-{
-    return -CUDART_INF_F;
-}
-
-template <> __device__ __forceinline__ double lowest<double>(void)
-{
-    return -CUDART_INF;
-}
-
-template <> __device__ __forceinline__ int64_t lowest<int64_t>(void)
-{
-    return INT64_MIN;
-}
 
 template <typename T> __device__ __forceinline__ T highest(void)
 {
@@ -47,21 +29,6 @@ template <typename T> __device__ __forceinline__ T neutral(int op)
     default: /* RT_AMAX */
         return lowest<T>();
     }
-}
-
-__device__ __forceinline__ float plus(float x, float y)
-{
-    return x + y;
-}
-
-__device__ __forceinline__ double plus(double x, double y)
-{
-    return x + y;
-}
-
-__device__ __forceinline__ int64_t plus(int64_t x, int64_t y)
-{
-    return (int64_t)((uint64_t)x + (uint64_t)y);
 }
 
 __device__ __forceinline__ float times(float x, float y)
@@ -88,17 +55,10 @@ template <typename T> __device__ __forceinline__ T join(int op, T x, T y)
     case RT_PROD:
         return times(x, y);
     case RT_AMIN:
-        return x < y || x != x ? x : y;
+        return lesser(x, y);
     default: /* RT_AMAX */
-        return x > y || x != x ? x : y;
+        return greater(x, y);
     }
-}
-
-/* First entry of segment s of `length` entries. */
-__device__ __forceinline__ int64_t segment_start(const struct cuda_reduction &r, int64_t s)
-{
-    int64_t each = (r.length + r.segments - 1) / r.segments, start = s * each;
-    return start < r.length ? start : r.length;
 }
 
 /* The partial results of all threads of a tile row or block, by halves: x of thread 0 is the result. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rearrangements and look-ups. */
+/* Rearrangements. */
 #include "runtime/cuda/element.cuh"
 #include "runtime/cuda/walk.cuh"
 
@@ -88,77 +88,6 @@ template <typename E> static void launch_gather(E *dst, const E *a, const struct
 
 cudaError_t kernel_gather(void *dst, const void *a, int size, const struct cuda_walk *walk, cudaStream_t stream)
 {
-    switch (size) {
-    case 1:
-        launch_gather((uint8_t *)dst, (const uint8_t *)a, walk, stream);
-        break;
-    case 2:
-        launch_gather((uint16_t *)dst, (const uint16_t *)a, walk, stream);
-        break;
-    case 4:
-        launch_gather((uint32_t *)dst, (const uint32_t *)a, walk, stream);
-        break;
-    default:
-        launch_gather((uint64_t *)dst, (const uint64_t *)a, walk, stream);
-        break;
-    }
-    return cudaGetLastError();
-}
-
-/* ---- look-ups ------------------------------------------------------------------------------------------------------ */
-
-/* A block per entry; W is the widest word of which all entries are made, `words` of them each. */
-template <typename W>
-__global__ void take_kernel(W *dst, const W *src, struct cuda_array index, struct cuda_take t, int64_t words,
-                            struct cuda_fault *fault)
-{
-    for (int64_t job = blockIdx.x; job < t.outer * t.count; job += gridDim.x) {
-        int64_t o = job / t.count, i = job - o * t.count, k = load<int64_t>(index, i);
-        if (k < 0 || k >= t.length) {
-            if (threadIdx.x == 0)
-                raise_fault(fault, FAULT_TAKE, i, k, t.length);
-            continue;
-        }
-        for (int64_t j = threadIdx.x; j < words; j += blockDim.x)
-            dst[job * words + j] = src[(o * t.length + k) * words + j];
-    }
-}
-
-template <typename W>
-static void launch_take(void *dst, const void *src, struct cuda_array index, const struct cuda_take *t, struct cuda_fault *fault,
-                        cudaStream_t stream)
-{
-    take_kernel<<<grid_for(t->outer * t->count, 1), KERNEL_THREADS, 0, stream>>>((W *)dst, (const W *)src, index, *t,
-                                                                                 t->bytes / (int64_t)sizeof(W), fault);
-}
-
-cudaError_t kernel_take(void *dst, const void *src, struct cuda_array index, const struct cuda_take *t, struct cuda_fault *fault,
-                        cudaStream_t stream)
-{
-    uintptr_t low = (uintptr_t)dst | (uintptr_t)src | (uintptr_t)t->bytes;
-    if (low % sizeof(int4) == 0)
-        launch_take<int4>(dst, src, index, t, fault, stream);
-    else if (low % sizeof(uint32_t) == 0)
-        launch_take<uint32_t>(dst, src, index, t, fault, stream);
-    else
-        launch_take<uint8_t>(dst, src, index, t, fault, stream);
-    return cudaGetLastError();
-}
-
-__global__ void bincount_kernel(int64_t *counts, int64_t n_counts, struct cuda_array values, int64_t n, struct cuda_fault *fault)
-{
-    for (int64_t i = first_element(); i < n; i += element_step()) {
-        int64_t v = load<int64_t>(values, i);
-        if (v < 0 || v >= n_counts)
-            raise_fault(fault, FAULT_BINCOUNT, i, v, n_counts);
-        else
-            atomicAdd((unsigned long long *)&counts[v], 1ull);
-    }
-}
-
-cudaError_t kernel_bincount(int64_t *counts, int64_t n_counts, struct cuda_array values, int64_t n, struct cuda_fault *fault,
-                            cudaStream_t stream)
-{
-    bincount_kernel<<<grid_for(n, KERNEL_THREADS), KERNEL_THREADS, 0, stream>>>(counts, n_counts, values, n, fault);
+    FOR_WORD(size, launch_gather((W *)dst, (const W *)a, walk, stream));
     return cudaGetLastError();
 }
