@@ -32,6 +32,35 @@ static void bad_index(struct rt *rt)
     expect_failure(rt, "take: index[2] is 5, there are 5 entries");
 }
 
+static void bad_places(struct rt *rt)
+{
+    static const int64_t index[] = {0, 3, -4, 1};
+    rt_take_along(rt, rt_new(rt, PKB_F32, RT_SHAPE(4)), rt_new(rt, PKB_F32, RT_SHAPE(5)), integers(rt, 4, index));
+    expect_failure(rt, "take_along: index[2] is -4, there are 5 entries");
+}
+
+static void bad_put(struct rt *rt)
+{
+    static const int64_t index[] = {0, 5};
+    rt_put_rows(rt, rt_new(rt, PKB_BF16, RT_SHAPE(5, 300)), rt_new(rt, PKB_BF16, RT_SHAPE(2, 300)), integers(rt, 2, index));
+    expect_failure(rt, "put_rows: index[1] is 5, there are 5 entries");
+}
+
+static void bad_sum(struct rt *rt)
+{
+    static const int64_t index[] = {0, 5};
+    rt_add_rows(rt, rt_new(rt, PKB_F32, RT_SHAPE(5, 300)), rt_new(rt, PKB_F32, RT_SHAPE(2, 300)), integers(rt, 2, index));
+    expect_failure(rt, "add_rows: index[1] is 5, there are 5 entries");
+}
+
+static void bad_modulus(struct rt *rt)
+{
+    static const int64_t values[] = {4, 0, 2};
+    pkb_tensor *t = integers(rt, 3, values);
+    rt_binary(rt, RT_MOD, rt_new(rt, PKB_I64, RT_SHAPE(3)), t, t);
+    expect_failure(rt, "division by zero");
+}
+
 static void bad_count(struct rt *rt)
 {
     static const int64_t values[] = {0, 2, -1};
@@ -70,7 +99,8 @@ static void no_memory(struct rt *rt)
 
 static int run_alone(const struct rt_options *o, void *arg, struct pkb_error *err)
 {
-    static void (*const cases[])(struct rt *) = {bad_index, bad_count, bad_divisor, bad_scalar_divisor, bad_shape, no_memory};
+    static void (*const cases[])(struct rt *) = {bad_index,   bad_places,         bad_put,   bad_sum,  bad_count, bad_divisor,
+                                                 bad_modulus, bad_scalar_divisor, bad_shape, no_memory};
     (void)arg;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rt *rt = rt_open("cuda", o, err);

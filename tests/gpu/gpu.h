@@ -19,8 +19,8 @@ void gpu_close_pair(struct gpu_pair *pair);
 /* Runs fn on all ranks of a world and counts one check for its end. PKB_COMM is set to `comm` for it. */
 void gpu_world(const char *name, int world, const char *comm, world_raw_fn *fn, void *arg);
 
-/* Random contents of a host buffer: values of about 1, positive ones, small integers. */
-enum gpu_values { VALUES_SIGNED, VALUES_POSITIVE, VALUES_EXACT };
+/* Contents of a host buffer: random values of about 1, positive ones, small integers; all bit patterns of 16 bits over and over. */
+enum gpu_values { VALUES_SIGNED, VALUES_POSITIVE, VALUES_EXACT, VALUES_BITS };
 void gpu_values(void *data, int dtype, int64_t n, enum gpu_values kind, uint32_t stream);
 
 /* Compares two host buffers: |a - b| <= absolute + relative * |b|, NaN equals NaN; with both 0 every bit. Counts one check. */

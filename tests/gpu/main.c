@@ -73,8 +73,20 @@ void gpu_world(const char *name, int world, const char *comm, world_raw_fn *fn, 
 
 /* ---- values -------------------------------------------------------------------------------------------------------- */
 
+static void fill_bits(void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof(uint16_t); i++) {
+        uint16_t bits = (uint16_t)(i * 40503u); /* odd: 65536 in a row are all different */
+        memcpy((char *)data + i * sizeof(bits), &bits, sizeof(bits));
+    }
+}
+
 void gpu_values(void *data, int dtype, int64_t n, enum gpu_values kind, uint32_t stream)
 {
+    if (kind == VALUES_BITS) {
+        fill_bits(data, (size_t)n * dtype_size(dtype) + 1);
+        return;
+    }
     struct rng r = rng_make(999, 1, 0, stream, (uint32_t)kind);
     if (kind == VALUES_EXACT || !dtype_is_float(dtype))
         rng_fill_integers(&r, dtype, data, (size_t)n, dtype == PKB_BOOL || kind == VALUES_POSITIVE ? 0 : -3,

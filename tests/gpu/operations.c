@@ -1,93 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every operation in every element type, on odd shapes, against the host backend. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "tests/gpu/gpu.h"
-
-#define OPERANDS 3
-
-/* One operation: its operands, its destination, and what else it is told. */
-struct op_case {
-    const char *name;
-    void (*run)(struct rt *rt, const struct op_case *c, pkb_tensor *dst, pkb_tensor **in);
-    int n_in;
-    pkb_tensor in[OPERANDS], dst;
-    enum gpu_values values;
-    struct gpu_tolerance tolerance;
-    int op, axis;
-    bool trans_a, trans_b;
-    double scalar;
-    int order[PKB_MAX_DIMS];
-};
-
-#define FORM(type, ...)                                                                                                          \
-    (pkb_tensor)                                                                                                                 \
-    {                                                                                                                            \
-        .dtype = (type), .ndim = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .shape = { __VA_ARGS__ }             \
-    }
-
-static int64_t numel(const pkb_tensor *t)
-{
-    int64_t n = 0;
-    (void)tensor_numel(t, &n, NULL);
-    return n;
-}
-
-/* Of all cases, those whose number is a multiple of this are run. */
-static int stride = 1;
-
-/* ---- one case on both backends ------------------------------------------------------------------------------------- */
-
-static int run_on(struct rt *rt, const struct op_case *c, void *const *inputs, void *output, struct pkb_error *err)
-{
-    pkb_tensor *in[OPERANDS], *dst = rt_new(rt, c->dst.dtype, c->dst.ndim, c->dst.shape);
-    for (int i = 0; i < c->n_in; i++) {
-        in[i] = rt_new(rt, c->in[i].dtype, c->in[i].ndim, c->in[i].shape);
-        rt_upload(rt, in[i], inputs[i]);
-    }
-    rt_fill_bytes(rt, dst, 0xff);
-    c->run(rt, c, dst, in);
-    rt_download(rt, output, dst);
-    int rc = rt_sync(rt, err);
-    rt_release_all(rt);
-    return rc;
-}
-
-static void describe(const struct op_case *c, char *text, size_t size)
-{
-    char form[160];
-    size_t used = (size_t)snprintf(text, size, "%s %d:", c->name, c->op);
-    for (int i = 0; i <= c->n_in && used < size; i++) {
-        tensor_describe(i < c->n_in ? &c->in[i] : &c->dst, form, sizeof(form));
-        used += (size_t)snprintf(text + used, size - used, "%s %s", i < c->n_in ? "" : " ->", form);
-    }
-}
-
-static void run_case(const struct gpu_pair *pair, const struct op_case *c)
-{
-    static int count;
-    if (count++ % stride != 0)
-        return;
-    void *inputs[OPERANDS] = {NULL}, *a = malloc((size_t)numel(&c->dst) * 8 + 8), *b = malloc((size_t)numel(&c->dst) * 8 + 8);
-    struct pkb_error err = {""};
-    char text[512];
-    describe(c, text, sizeof(text));
-    for (int i = 0; i < c->n_in; i++) {
-        inputs[i] = malloc((size_t)numel(&c->in[i]) * 8 + 8);
-        if (inputs[i])
-            gpu_values(inputs[i], c->in[i].dtype, numel(&c->in[i]), c->values, (uint32_t)i);
-    }
-    if (run_on(pair->host, c, inputs, b, &err) || run_on(pair->cuda, c, inputs, a, &err))
-        gpu_check(false, "%s: %s", text, err.text);
-    else
-        gpu_compare(text, c->dst.dtype, numel(&c->dst), a, b, c->tolerance);
-    for (int i = 0; i < c->n_in; i++)
-        free(inputs[i]);
-    free(a);
-    free(b);
-}
+#include "tests/gpu/cases.h"
 
 /* ---- calls --------------------------------------------------------------------------------------------------------- */
 
@@ -145,40 +60,6 @@ static void call_diagonal(struct rt *rt, const struct op_case *c, pkb_tensor *ds
     rt_diagonal(rt, dst, in[0]);
 }
 
-static void call_argsort(struct rt *rt, const struct op_case *c, pkb_tensor *dst, pkb_tensor **in)
-{
-    (void)c;
-    rt_argsort(rt, dst, in[0]);
-}
-
-static void call_take_rows(struct rt *rt, const struct op_case *c, pkb_tensor *dst, pkb_tensor **in)
-{
-    (void)c;
-    rt_take_rows(rt, dst, in[0], in[1]);
-}
-
-static void call_bincount(struct rt *rt, const struct op_case *c, pkb_tensor *dst, pkb_tensor **in)
-{
-    (void)c;
-    rt_bincount(rt, dst, in[0]);
-}
-
-/* ---- tolerances ---------------------------------------------------------------------------------------------------- */
-
-/* Functions of the mathematics library may differ by a few units in the last place, before the result is rounded. */
-static struct gpu_tolerance tolerance_of(int dst, bool exact)
-{
-    double u = dtype_roundoff(dst), least = dst == PKB_F64 ? 1e-14 : 1e-6;
-    return exact ? (struct gpu_tolerance){0, 0} : (struct gpu_tolerance){2 * u + least, dst == PKB_F64 ? 1e-15 : 1e-6};
-}
-
-/* Sums of `length` terms of magnitude 4 at most, in another order. */
-static struct gpu_tolerance tolerance_of_sum(int dst, int64_t length)
-{
-    double unit = dst == PKB_F64 ? 0x1p-51 : 0x1p-22;
-    return (struct gpu_tolerance){2 * dtype_roundoff(dst), unit * (double)(length + 1)};
-}
-
 /* ---- groups of cases ----------------------------------------------------------------------------------------------- */
 
 static void copies(const struct gpu_pair *pair)
@@ -202,23 +83,12 @@ static void copies(const struct gpu_pair *pair)
 /* All bit patterns of the 16-bit and 8-bit types into all types. */
 static void patterns(const struct gpu_pair *pair)
 {
-    static uint16_t bits[65536];
-    static double host[65536], cuda[65536];
-    int64_t n = 65536;
-    for (int i = 0; i < 65536; i++)
-        bits[i] = (uint16_t)i;
     for (int from = 0; from < PKB_DTYPE_COUNT; from++) {
-        int64_t count = dtype_size(from) <= 2 ? n : n * 2 / (int64_t)dtype_size(from);
+        int64_t count = dtype_size(from) <= 2 ? 65536 : 131072 / (int64_t)dtype_size(from);
         for (int to = 0; to < PKB_DTYPE_COUNT; to++) {
-            struct op_case c = {"bits", call_copy, .n_in = 1, .in = {FORM(from, count)}, .dst = FORM(to, count)};
-            struct pkb_error err = {""};
-            char text[512];
-            void *inputs[] = {bits};
-            describe(&c, text, sizeof(text));
-            if (run_on(pair->host, &c, inputs, host, &err) || run_on(pair->cuda, &c, inputs, cuda, &err))
-                gpu_check(false, "%s: %s", text, err.text);
-            else
-                gpu_compare(text, to, count, cuda, host, (struct gpu_tolerance){0, 0});
+            struct op_case c = {
+                "bits", call_copy, .n_in = 1, .values = VALUES_BITS, .in = {FORM(from, count)}, .dst = FORM(to, count)};
+            run_case(pair, &c);
         }
     }
 }
@@ -226,7 +96,8 @@ static void patterns(const struct gpu_pair *pair)
 static void unaries(const struct gpu_pair *pair)
 {
     for (int op = 0; op < RT_UNARY_COUNT; op++) {
-        bool simple = op == RT_NEG || op == RT_ABS || op == RT_SQUARE, exact = simple || op == RT_SQRT;
+        bool simple = op == RT_NEG || op == RT_ABS || op == RT_SQUARE,
+             exact = simple || op == RT_SQRT || (op >= RT_FLOOR && op <= RT_RINT);
         for (int type = 0; type < PKB_DTYPE_COUNT; type++) {
             int to[] = {type, PKB_F32, PKB_F64, PKB_I32};
             for (int k = 0; k < 4; k++) {
@@ -251,7 +122,7 @@ static void unaries(const struct gpu_pair *pair)
 static void binaries(const struct gpu_pair *pair)
 {
     for (int op = 0; op < RT_BINARY_COUNT; op++) {
-        bool division = op == RT_DIV || op == RT_FLOORDIV;
+        bool division = op == RT_DIV || op == RT_FLOORDIV || op == RT_MOD;
         for (int type = 0; type < PKB_DTYPE_COUNT; type++) {
             bool integer = !dtype_is_float(type);
             const struct op_case base = {"binary", call_binary, .n_in = 2, .op = op,
@@ -376,39 +247,6 @@ static void rearrangements(const struct gpu_pair *pair)
         run_case(pair, &k);
         struct op_case d = {"diagonal", call_diagonal, .n_in = 1, .in = {FORM(type, 33, 41)}, .dst = FORM(type, 33)};
         run_case(pair, &d);
-        static const int64_t counts[] = {0, 1, 1000, 30011};
-        for (size_t i = 0; i < 4; i++) {
-            struct op_case s = {"argsort", call_argsort, .n_in = 1, .in = {FORM(type, counts[i])},
-                                .dst = FORM(PKB_I64, counts[i])};
-            run_case(pair, &s);
-            s.values = VALUES_EXACT; /* many equal keys, and -0 */
-            run_case(pair, &s);
-        }
-    }
-}
-
-static void lookups(const struct gpu_pair *pair)
-{
-    static const int64_t rows[] = {1, 3, 16, 129};
-    for (int type = 0; type < PKB_DTYPE_COUNT; type++) {
-        for (size_t i = 0; i < 4; i++) {
-            struct op_case c = {"take_rows", call_take_rows, .n_in = 2, .values = VALUES_POSITIVE,
-                                .dst = FORM(type, 77, rows[i])};
-            c.in[0] = FORM(type, 5, rows[i]), c.in[1] = FORM(i % 2 ? PKB_I32 : PKB_I64, 77);
-            run_case(pair, &c);
-        }
-    }
-    static const int types[] = {PKB_I32, PKB_I64, PKB_U8};
-    for (int i = 0; i < 3; i++) {
-        struct op_case c = {"bincount",
-                            call_bincount,
-                            .n_in = 1,
-                            .values = VALUES_POSITIVE,
-                            .in = {FORM(types[i], 40007)},
-                            .dst = FORM(PKB_I64, 4)};
-        run_case(pair, &c);
-        c.in[0] = FORM(types[i], 0);
-        run_case(pair, &c);
     }
 }
 
@@ -428,20 +266,27 @@ static void events(struct rt *rt)
     rt_release_all(rt);
 }
 
+void cases_of_arithmetic(const struct gpu_pair *pair)
+{
+    copies(pair);
+    patterns(pair);
+    unaries(pair);
+    binaries(pair);
+    reductions(pair);
+    products(pair);
+    rearrangements(pair);
+}
+
 static int all_operations(const struct rt_options *o, void *arg, struct pkb_error *err)
 {
     struct gpu_pair pair;
     (void)arg;
     int rc = gpu_open_pair(o, &pair, err);
     if (rc == 0) {
-        copies(&pair);
-        patterns(&pair);
-        unaries(&pair);
-        binaries(&pair);
-        reductions(&pair);
-        products(&pair);
-        rearrangements(&pair);
-        lookups(&pair);
+        cases_of_arithmetic(&pair);
+        cases_of_rows(&pair);
+        cases_of_lookups(&pair);
+        cases_of_transforms(&pair);
         events(pair.cuda);
         rc = rt_sync(pair.cuda, err);
     }
@@ -452,9 +297,9 @@ static int all_operations(const struct rt_options *o, void *arg, struct pkb_erro
 /* A sample, for tools under which everything takes long. */
 void test_kernels(void)
 {
-    stride = 29;
+    set_case_stride(29);
     gpu_world("kernels", 1, "nccl", all_operations, NULL);
-    stride = 1;
+    set_case_stride(1);
 }
 
 void test_operations(void)
