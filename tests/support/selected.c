@@ -50,13 +50,42 @@ int selected_parse(const char *names, const struct problem **list, struct pkb_er
     return 0;
 }
 
+static void select_or_exit(const struct problem **list)
+{
+    struct pkb_error err = {""};
+    if (selected_parse(getenv(SELECTED_VARIABLE), list, &err) == 0)
+        return;
+    fprintf(stderr, "%s: %s\n", SELECTED_VARIABLE, err.text);
+    exit(1);
+}
+
 const struct problem *const *selected_problems(void)
 {
     static const struct problem *list[MAX_PROBLEMS];
-    struct pkb_error err = {""};
-    if (selected_parse(getenv(SELECTED_VARIABLE), list, &err) < 0) {
-        fprintf(stderr, "%s: %s\n", SELECTED_VARIABLE, err.text);
-        exit(1);
+    select_or_exit(list);
+    return list;
+}
+
+static bool lists(const char *families, const char *family)
+{
+    size_t length = strlen(family);
+    for (const char *at = families; (at = strstr(at, family)); at += length) {
+        if ((at == families || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
     }
+    return false;
+}
+
+const struct problem *const *selected_of(const char *families)
+{
+    static const struct problem *list[MAX_PROBLEMS];
+    bool others = families[0] == '!';
+    int n = 0;
+    select_or_exit(list);
+    for (int i = 0; list[i]; i++) {
+        if (lists(families + others, list[i]->family) != others)
+            list[n++] = list[i];
+    }
+    list[n] = NULL;
     return list;
 }

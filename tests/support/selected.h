@@ -19,4 +19,7 @@ int selected_parse(const char *names, const struct problem **list, struct pkb_er
  * test of nothing passes. */
 const struct problem *const *selected_problems(void);
 
+/* Those of them whose family `families` lists, separated by spaces; after a leading "!" those whose family it does not list. */
+const struct problem *const *selected_of(const char *families);
+
 #endif

@@ -106,6 +106,24 @@ static void selections_are_parsed(void **state)
     }
 }
 
+/* Families and all others are all problems; words are not found inside words. */
+static void families_are_selected(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"collective graph", "!collective graph"};
+    int n = 0, all = 0;
+    for (int i = 0; i < 2; i++) {
+        for (const struct problem *const *p = selected_of(lists[i]); *p; p++, n++)
+            assert_true((strcmp((*p)->family, "collective") == 0 || strcmp((*p)->family, "graph") == 0) == (i == 0));
+    }
+    for (const struct problem *const *p = selected_problems(); *p; p++)
+        all++;
+    assert_int_equal(n, all);
+    assert_null(*selected_of("collect"));
+    assert_null(*selected_of("collectives graphs xgraph"));
+    assert_null(*selected_of(""));
+}
+
 /* ---- settings ------------------------------------------------------------------------------------------------------ */
 
 static void parameters_are_overridden(void **state)
@@ -329,6 +347,7 @@ int main(void)
         cmocka_unit_test(problems_are_complete),
         cmocka_unit_test(problems_are_found),
         cmocka_unit_test(selections_are_parsed),
+        cmocka_unit_test(families_are_selected),
         cmocka_unit_test(parameters_are_overridden),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(sizes_that_overflow_are_refused),
