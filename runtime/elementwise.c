@@ -206,7 +206,7 @@ void rt_where(struct rt *rt, pkb_tensor *dst, const pkb_tensor *condition, const
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_where(dst, (const pkb_tensor *const[]){condition, a, b}, &err) || FRONT_PROVIDED(rt, where, &err) ||
+    if (check_where(dst, (const pkb_tensor *const[]){condition, a, b}, &err) ||
         rt->be->where(rt->dev, dst, condition, a, b, &err))
         front_fail(rt, "where", &err);
 }
@@ -225,7 +225,7 @@ void rt_iota(struct rt *rt, pkb_tensor *dst, double first, double step)
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_iota(dst, first, step, &err) || FRONT_PROVIDED(rt, iota, &err) || rt->be->iota(rt->dev, dst, first, step, &err))
+    if (check_iota(dst, first, step, &err) || rt->be->iota(rt->dev, dst, first, step, &err))
         front_fail(rt, "iota", &err);
 }
 

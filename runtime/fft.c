@@ -57,7 +57,6 @@ void rt_fft(struct rt *rt, enum rt_fft_kind kind, pkb_tensor *dst, const pkb_ten
     struct rt_fft_form form = {.kind = kind};
     if (rt->failed)
         return;
-    if (check_fft(&form, dst, src, &err) || FRONT_PROVIDED(rt, fft, &err) ||
-        (form.count > 0 && rt->be->fft(rt->dev, dst, src, &form, &err)))
+    if (check_fft(&form, dst, src, &err) || (form.count > 0 && rt->be->fft(rt->dev, dst, src, &form, &err)))
         front_fail(rt, "fft", &err);
 }

@@ -69,10 +69,6 @@ int front_alias(const pkb_tensor *dst, const pkb_tensor *a, struct pkb_error *er
 /* Makes an axis that may count from the end one of 0..ndim-1. */
 int front_axis(const pkb_tensor *t, int *axis, struct pkb_error *err);
 
-/* -1 with the error set where the backend lacks an operation. */
-#define FRONT_PROVIDED(rt, entry, err)                                                                                           \
-    ((rt)->be->entry ? 0 : pkb_error_set(err, "not implemented by the %s backend", (rt)->be->name))
-
 /* Sets up communication between all ranks unless that has happened; 0 or -1. */
 int front_connect(struct rt *rt, struct pkb_error *err);
 

@@ -99,8 +99,7 @@ void rt_take_along(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const 
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_take_along(dst, src, index, &err) || FRONT_PROVIDED(rt, take_along, &err) ||
-        rt->be->take_along(rt->dev, dst, src, index, &err))
+    if (check_take_along(dst, src, index, &err) || rt->be->take_along(rt->dev, dst, src, index, &err))
         front_fail(rt, "take_along", &err);
 }
 
@@ -127,7 +126,7 @@ void rt_put_rows(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const pk
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_rows(dst, src, index, &err) || FRONT_PROVIDED(rt, put_rows, &err))
+    if (check_rows(dst, src, index, &err))
         front_fail(rt, "put_rows", &err);
     else if (dst->dtype != src->dtype)
         rt_fail(rt, "put_rows: destination is %s, source %s", dtype_name(dst->dtype), dtype_name(src->dtype));
@@ -140,8 +139,7 @@ void rt_add_rows(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const pk
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_rows(dst, src, index, &err) || FRONT_PROVIDED(rt, add_rows, &err) ||
-        rt->be->add_rows(rt->dev, dst, src, index, &err))
+    if (check_rows(dst, src, index, &err) || rt->be->add_rows(rt->dev, dst, src, index, &err))
         front_fail(rt, "add_rows", &err);
 }
 
@@ -189,8 +187,7 @@ void rt_search_sorted(struct rt *rt, pkb_tensor *position, const pkb_tensor *tab
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_search(position, table, values, &err) || FRONT_PROVIDED(rt, search_sorted, &err) ||
-        rt->be->search_sorted(rt->dev, position, table, values, right, &err))
+    if (check_search(position, table, values, &err) || rt->be->search_sorted(rt->dev, position, table, values, right, &err))
         front_fail(rt, "search_sorted", &err);
 }
 

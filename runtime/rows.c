@@ -17,7 +17,7 @@ void rt_softmax(struct rt *rt, pkb_tensor *dst, const pkb_tensor *a)
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_row_operation(dst, a, &err) || FRONT_PROVIDED(rt, softmax, &err))
+    if (check_row_operation(dst, a, &err))
         front_fail(rt, "softmax", &err);
     else if (!dtype_is_float(dst->dtype))
         rt_fail(rt, "softmax: destination is %s, a floating type is needed", front_form(dst).text);
@@ -30,6 +30,6 @@ void rt_cumsum(struct rt *rt, pkb_tensor *dst, const pkb_tensor *a)
     struct pkb_error err;
     if (rt->failed)
         return;
-    if (check_row_operation(dst, a, &err) || FRONT_PROVIDED(rt, cumsum, &err) || rt->be->cumsum(rt->dev, dst, a, &err))
+    if (check_row_operation(dst, a, &err) || rt->be->cumsum(rt->dev, dst, a, &err))
         front_fail(rt, "cumsum", &err);
 }

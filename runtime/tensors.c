@@ -75,7 +75,7 @@ int rt_keep(struct rt *rt, pkb_tensor *form, struct pkb_error *err)
 
 int rt_keep_shared(struct rt *rt, pkb_tensor *form, struct pkb_error *err)
 {
-    return FRONT_PROVIDED(rt, alloc_shared, err) ? -1 : keep(rt->kept_shared, form, err);
+    return keep(rt->kept_shared, form, err);
 }
 
 void rt_release_all(struct rt *rt)

@@ -79,7 +79,6 @@ void rt_im2col(struct rt *rt, pkb_tensor *dst, const pkb_tensor *src, const stru
     struct rt_im2col_form form;
     if (rt->failed)
         return;
-    if (check_im2col(dst, src, window, &form, &err) || FRONT_PROVIDED(rt, im2col, &err) ||
-        (front_numel(dst) > 0 && rt->be->im2col(rt->dev, dst, src, &form, &err)))
+    if (check_im2col(dst, src, window, &form, &err) || (front_numel(dst) > 0 && rt->be->im2col(rt->dev, dst, src, &form, &err)))
         front_fail(rt, "im2col", &err);
 }
