@@ -67,6 +67,7 @@
     X(59)                                                                                                                        \
     X(60)                                                                                                                        \
     X(62)                                                                                                                        \
+    X(63)                                                                                                                        \
     X(64)                                                                                                                        \
     X(65)                                                                                                                        \
     X(66)                                                                                                                        \
@@ -87,6 +88,7 @@
     X(83)                                                                                                                        \
     X(84)                                                                                                                        \
     X(85)                                                                                                                        \
+    X(86)                                                                                                                        \
     X(87)
 
 #define DECLARE(n) extern const struct problem problem_##n;

@@ -63,6 +63,16 @@ static const struct setting_row setting_rows[] = {
     {52, PKB_BF16, 0, 2, "hl", 0, "hl = 0 is less than 1"},
     {52, PKB_BF16, 0, 2, "p", 0, "output shard has no elements"},
     {53, PKB_BF16, 0, 2, "hl", 0, "hl = 0 is less than 1"},
+    {63, PKB_BF16, 4, 5, "lambda", 1, NULL},
+    {63, PKB_BF16, 0, 2, "lambda", 0, "lambda = 0 is not in (0, 1]"},
+    {63, PKB_BF16, 0, 2, "n", 0, "n = 0 is less than 1"},
+    {63, PKB_BF16, 0, 2, "nb", 0, "output weights_all has no elements"},
+    {86, PKB_F32, 6, 7, "pdim", 0, NULL},
+    {86, PKB_BF16, 0, 2, "steps", 10, NULL},
+    {86, PKB_BF16, 0, 2, "steps", 6, "steps = 6 is not a multiple of the set's 5 triples"},
+    {86, PKB_BF16, 0, 2, "steps", 0, "steps = 0 is not a multiple"},
+    {86, PKB_BF16, 0, 2, "type", 4, "type = 4 is none of the 4 coefficient sets"},
+    {86, PKB_BF16, 0, 2, "pdim", 2, "pdim = 2 is neither 0 nor 1"},
 };
 
 static void settings_are_checked(void **state)
@@ -105,6 +115,10 @@ static const struct cost_row cost_rows[] = {
     {52, 0, 4, 2016, 1936, 228},
     {53, 0, 2, 1200, 2064, 204},
     {53, 0, 4, 1200, 3664, 612},
+    {63, 0, 2, 15744, 52224, 776},
+    {63, 0, 4, 15744, 53760, 2328},
+    {86, 0, 2, 123648, 1024, 5124},
+    {86, 0, 4, 82304, 512, 7686},
 };
 
 static void costs_are_those_computed_by_hand(void **state)
