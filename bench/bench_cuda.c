@@ -94,6 +94,47 @@ static void run_argsort(struct rt *rt, const struct job *j)
     rt_argsort(rt, j->dst, j->a);
 }
 
+static void run_where(struct rt *rt, const struct job *j)
+{
+    rt_where(rt, j->dst, j->b, j->a, j->dst);
+}
+
+static void run_softmax(struct rt *rt, const struct job *j)
+{
+    rt_softmax(rt, j->dst, j->a);
+}
+
+static void run_cumsum(struct rt *rt, const struct job *j)
+{
+    rt_cumsum(rt, j->dst, j->a);
+}
+
+static void run_take_columns(struct rt *rt, const struct job *j)
+{
+    rt_take(rt, j->dst, j->a, j->b, 1);
+}
+
+static void run_put_rows(struct rt *rt, const struct job *j)
+{
+    rt_put_rows(rt, j->dst, j->a, j->b);
+}
+
+static void run_add_rows(struct rt *rt, const struct job *j)
+{
+    rt_add_rows(rt, j->dst, j->a, j->b);
+}
+
+static void run_im2col(struct rt *rt, const struct job *j)
+{
+    static const struct rt_window w = {{3, 3}, {1, 1}, {1, 1}, {1, 1}};
+    rt_im2col(rt, j->dst, j->a, &w);
+}
+
+static void run_fft(struct rt *rt, const struct job *j)
+{
+    rt_fft(rt, RT_FFT_FORWARD, j->dst, j->a);
+}
+
 static void run_matmul(struct rt *rt, const struct job *j)
 {
     rt_matmul(rt, j->dst, j->a, false, j->b, false);
@@ -129,7 +170,7 @@ static pkb_tensor *random_matrix(struct rt *rt, int dtype, int64_t rows, int64_t
 static struct {
     const char *name;
     double ratio;
-} ratios[32];
+} ratios[48];
 static int n_ratios;
 
 static void report(const struct job *j, double ns, double copy_bytes_per_ns)
@@ -152,7 +193,12 @@ static void large(struct rt *rt)
     pkb_tensor *sum = rt_new(rt, PKB_F32, RT_SHAPE(N)), *index = rt_new(rt, PKB_I64, RT_SHAPE(N));
     pkb_tensor *wide_out = rt_new(rt, PKB_F32, RT_SHAPE(N, N)), *keys = random_matrix(rt, PKB_F32, 1, N * 1024);
     pkb_tensor *flat = rt_view(rt, keys, 1, (const int64_t[]){N * 1024}), *order = rt_new(rt, PKB_I64, RT_SHAPE(N * 1024));
+    pkb_tensor *flags = rt_new(rt, PKB_BOOL, RT_SHAPE(N, N)), *complex_in = rt_view(rt, wide, RT_SHAPE(N, N / 2, 2));
+    pkb_tensor *complex_out = rt_view(rt, wide_out, RT_SHAPE(N, N / 2, 2));
+    pkb_tensor *images = rt_view(rt, rt_rows(rt, x, 0, N / 8), RT_SHAPE(32, 64, 64, 64));
+    pkb_tensor *windows = rt_new(rt, PKB_BF16, RT_SHAPE(32, 64 * 9, 64 * 64));
     const double e = (double)(N * N);
+    rt_binary(rt, RT_LT, flags, x, y);
     rt_argsort(rt, index, rt_view(rt, column, 1, (const int64_t[]){N}));
     const struct job jobs[] = {
         {"copy_f32", run_copy, 8 * e, wide_out, wide, NULL, 0},
@@ -169,7 +215,17 @@ static void large(struct rt *rt)
         {"sum_columns_bf16", run_reduce, 2 * e, sum, x, NULL, 0},
         {"transpose_bf16", run_permute, 4 * e, z, x, NULL, 0},
         {"take_rows_bf16", run_take_rows, 4 * e, z, x, index, 0},
+        {"where_bf16", run_where, 7 * e, z, x, flags, 0},
+        {"softmax_bf16", run_softmax, 4 * e, z, x, NULL, 0},
+        {"cumsum_bf16", run_cumsum, 4 * e, z, x, NULL, 0},
+        {"take_columns_bf16", run_take_columns, 4 * e, z, x, index, 0},
+        {"put_rows_bf16", run_put_rows, 4 * e, z, x, index, 0},
+        {"add_rows_bf16", run_add_rows, 6 * e, z, x, index, 0},
+        {"im2col_3x3_bf16", run_im2col, 2 * e / 8 * 10, windows, images, NULL, 0},
+        {"fft_4096_f32", run_fft, 8 * e, complex_out, complex_in, NULL, 0},
         {"argsort_8M_f32", run_argsort, 12 * (double)(N * 1024), order, flat, NULL, 0},
+        {"argsort_rows_8192_f32", run_argsort, 12 * (double)(N * 1024), rt_view(rt, order, RT_SHAPE(1024, N)),
+         rt_view(rt, keys, RT_SHAPE(1024, N)), NULL, 0},
         {"matmul_8192_bf16", run_matmul, 0, z, x, y, 0},
     };
     double rate = 8 * e / time_job(rt, &jobs[0]);
