@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps and what they consist of (gradients, clipping, optimizers, sharded parameters): settings and costs. */
+/* Training steps and what they consist of (gradients, clipping, optimizers, sharded parameters): settings, costs, and that results which
+ * are nearly right do not pass. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "tests/support/evaluate.h"
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
@@ -127,11 +132,233 @@ static void costs_are_those_computed_by_hand(void **state)
     problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
 }
 
+/* ---- nearly right --------------------------------------------------------------------------------------------------- */
+
+#define TRIALS 3
+
+static size_t numel(const pkb_tensor *t)
+{
+    int64_t n;
+    assert_int_equal(tensor_numel(t, &n, NULL), 0);
+    return (size_t)n;
+}
+
+static struct evaluation *evaluation_of(int id, int dtype, int world, uint32_t trial)
+{
+    struct problem_setting s;
+    struct pkb_error err = {""};
+    problem_setting_init(&s, problem_by_id(id), SHAPE_TINY, dtype, 0, world);
+    struct evaluation *e = evaluation_create(&s, &err);
+    if (!e)
+        fail_msg("%s", err.text);
+    evaluation_init(e, trial);
+    return e;
+}
+
+/* Whether some output of some rank is refused. */
+static bool refused(const struct evaluation *expected, const struct evaluation *actual)
+{
+    bool any = false;
+    for (int r = 0; r < expected->world; r++) {
+        for (int k = 0; k < expected->ranks[r].n_out; k++) {
+            struct problem_difference d;
+            evaluation_compare(expected, r, actual->ranks[r].out, k, &d);
+            any = any || !d.ok;
+        }
+    }
+    return any;
+}
+
+/* A program that takes another value than the parameter's. */
+struct parameter_row {
+    int id, world, dtype;
+    const char *name;
+    double factor, added; /* the other value: factor * value + added */
+    int trial;            /* the only one in which it matters, or -1 */
+};
+
+static const struct parameter_row parameter_rows[] = {
+    {21, 2, PKB_BF16, "max_norm", 1.03, 0, 2},   {22, 4, PKB_BF16, "ep_size", 0, 1, -1},
+    {22, 4, PKB_F32, "max_norm", 1.00001, 0, 2}, {40, 2, PKB_BF16, "lr", 0.9, 0, -1},
+    {40, 2, PKB_BF16, "step", 1, 1, -1},         {40, 4, PKB_BF16, "b2", 0, 0.99, -1},
+    {41, 2, PKB_BF16, "beta1", 0, 0.88, -1},     {41, 4, PKB_F32, "eps", 0, 1e-3, -1},
+    {42, 2, PKB_BF16, "step", 1, 1, -1},         {42, 2, PKB_F16, "lr", 0.95, 0, -1},
+    {43, 2, PKB_BF16, "lr", 0.9, 0, -1},         {43, 2, PKB_F32, "lr", 0.9999, 0, -1},
+    {44, 2, PKB_BF16, "bs", 0, 1, -1},           {44, 2, PKB_BF16, "bs", 0, 32, -1},
+    {45, 2, PKB_BF16, "eps", 1.1, 0, -1},        {47, 2, PKB_BF16, "wd", 0.8, 0, -1},
+    {47, 4, PKB_F32, "wd", 0.9999, 0, -1},       {47, 2, PKB_BF16, "beta2", 0, 0.99, -1},
+    {63, 2, PKB_F32, "lambda", 1.0001, 0, -1},   {63, 2, PKB_F32, "nue", 1.0001, 0, -1},
+    {86, 2, PKB_BF16, "steps", 2, 0, -1},        {86, 2, PKB_BF16, "type", 0, 0, -1},
+};
+
+static struct evaluation *with_parameter(const struct evaluation *of, const struct parameter_row *row)
+{
+    const struct problem_setting *s = &of->ranks[0].setting;
+    struct evaluation *e = evaluation_of(row->id, row->dtype, row->world, of->ranks[0].set.trial);
+    for (int q = 0; q < e->world; q++) {
+        for (int i = 0; i < s->problem->n_params; i++) {
+            if (strcmp(s->problem->params[i].name, row->name) != 0)
+                continue;
+            e->ranks[q].set.params[i] = row->factor * e->ranks[q].set.params[i] + row->added;
+            e->ranks[q].setting.params[i] = e->ranks[q].set.params[i];
+        }
+    }
+    return e;
+}
+
+static void other_parameters_do_not_pass(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(parameter_rows) / sizeof(parameter_rows[0]); i++) {
+        const struct parameter_row *row = &parameter_rows[i];
+        struct evaluation *list[2 * TRIALS];
+        struct pkb_error err = {""};
+        for (int t = 0; t < TRIALS; t++) {
+            list[2 * t] = evaluation_of(row->id, row->dtype, row->world, (uint32_t)t);
+            list[2 * t + 1] = with_parameter(list[2 * t], row);
+        }
+        if (evaluation_run(list, 2 * TRIALS, &err) < 0)
+            fail_msg("problem %d: %s", row->id, err.text);
+        for (int t = 0; t < TRIALS; t++) {
+            if ((row->trial < 0 || row->trial == t) && !refused(list[2 * t], list[2 * t + 1]))
+                fail_msg("problem %d, trial %d: another %s passes", row->id, t, row->name);
+        }
+        for (int t = 0; t < 2 * TRIALS; t++)
+            evaluation_destroy(list[t]);
+    }
+}
+
+/* Element i of an input of a rank. */
+static double input(const struct evaluation *e, int rank, int tensor, size_t i)
+{
+    const pkb_tensor *t = &e->ranks[rank].set.in[tensor];
+    double value;
+    dtype_to_f64(t->dtype, &value, (const char *)t->data + i * dtype_size(t->dtype), 1);
+    return value;
+}
+
+/* What a program that leaves the problem's own work out makes of element i of the first output. */
+typedef double shortcut_fn(const struct evaluation *e, int rank, size_t i);
+
+static double mean_of_inputs(const struct evaluation *e, int rank, size_t i)
+{
+    double sum = 0;
+    size_t share = numel(&e->ranks[0].set.in[0]) / numel(&e->ranks[0].out[0]); /* chunks of the input: 1, or one per rank */
+    size_t at = share > 1 ? (size_t)rank * numel(&e->ranks[0].out[0]) + i : i;
+    for (int q = 0; q < e->world; q++)
+        sum += input(e, q, 0, at);
+    return sum / e->world;
+}
+
+static double gathered_first(const struct evaluation *e, int rank, size_t i)
+{
+    (void)rank;
+    size_t part = numel(&e->ranks[0].set.in[0]);
+    return input(e, (int)(i / part), 0, i % part);
+}
+
+static double gathered_parameters(const struct evaluation *e, int rank, size_t i)
+{
+    (void)rank;
+    size_t part = numel(&e->ranks[0].set.in[1]);
+    return input(e, (int)(i / part), 1, i % part);
+}
+
+/* 45: RMS normalisation of a sum that was not divided by W. */
+static double normalised_sum(const struct evaluation *e, int rank, size_t i)
+{
+    const pkb_tensor *y = &e->ranks[rank].out[0];
+    size_t width = (size_t)y->shape[1], row = (size_t)rank * numel(y) + i / width * width;
+    double squares = 0, sum = 0;
+    for (size_t j = 0; j < width; j++) {
+        double of_ranks = 0;
+        for (int q = 0; q < e->world; q++)
+            of_ranks += input(e, q, 0, row + j);
+        squares += of_ranks * of_ranks;
+        sum = j == i % width ? of_ranks : sum;
+    }
+    return sum / sqrt(squares / (double)width + 1e-5) * input(e, rank, 1, i % width);
+}
+
+static double parameters_of_rank_0(const struct evaluation *e, int rank, size_t i)
+{
+    (void)rank;
+    return input(e, 0, 2, i);
+}
+
+static double own_parameters(const struct evaluation *e, int rank, size_t i)
+{
+    return input(e, rank, 2, i);
+}
+
+struct shortcut_row {
+    int id, world, dtype;
+    const char *what;
+    shortcut_fn *make;
+};
+
+static const struct shortcut_row shortcut_rows[] = {
+    {40, 2, PKB_BF16, "the parameters before the step", parameters_of_rank_0},
+    {41, 2, PKB_BF16, "the parameters before the step", parameters_of_rank_0},
+    {42, 4, PKB_F16, "the parameters before the step", parameters_of_rank_0},
+    {43, 2, PKB_BF16, "parameters that are gathered without the step", gathered_parameters},
+    {44, 2, PKB_BF16, "a mean without integers", mean_of_inputs},
+    {44, 8, PKB_BF16, "a mean without integers", mean_of_inputs},
+    {45, 2, PKB_BF16, "rows of a sum without the division", normalised_sum},
+    {45, 8, PKB_BF16, "rows of a sum without the division", normalised_sum},
+    {47, 2, PKB_BF16, "the parameters before the step", own_parameters},
+    {52, 1, PKB_BF16, "a mean without FP8", mean_of_inputs},
+    {52, 8, PKB_BF16, "a mean without FP8", mean_of_inputs},
+    {53, 1, PKB_BF16, "parameters without FP8", gathered_first},
+    {53, 4, PKB_F32, "parameters without FP8", gathered_first},
+};
+
+/* Whether the shortcut's first output is refused on some rank, the other outputs being right. */
+static bool shortcut_refused(const struct evaluation *e, shortcut_fn *make)
+{
+    bool any = false;
+    for (int r = 0; r < e->world; r++) {
+        pkb_tensor out[PROBLEM_MAX_TENSORS];
+        struct problem_difference d;
+        memcpy(out, e->ranks[r].out, sizeof(out));
+        size_t n = numel(&out[0]), width = dtype_size(out[0].dtype);
+        out[0].data = calloc(n, width);
+        assert_non_null(out[0].data);
+        for (size_t i = 0; i < n; i++) {
+            double value = make(e, r, i);
+            dtype_from_f64(out[0].dtype, (char *)out[0].data + i * width, &value, 1);
+        }
+        evaluation_compare(e, r, out, 0, &d);
+        any = any || !d.ok;
+        free(out[0].data);
+    }
+    return any;
+}
+
+static void shortcuts_do_not_pass(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(shortcut_rows) / sizeof(shortcut_rows[0]); i++) {
+        const struct shortcut_row *row = &shortcut_rows[i];
+        struct pkb_error err = {""};
+        for (uint32_t t = 0; t < TRIALS; t++) {
+            struct evaluation *e = evaluation_of(row->id, row->dtype, row->world, t);
+            if (evaluation_run(&e, 1, &err) < 0)
+                fail_msg("problem %d: %s", row->id, err.text);
+            if (!shortcut_refused(e, row->make))
+                fail_msg("problem %d with %d ranks, trial %u: %s pass", row->id, row->world, t, row->what);
+            evaluation_destroy(e);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(costs_are_those_computed_by_hand),
+        cmocka_unit_test(other_parameters_do_not_pass),
+        cmocka_unit_test(shortcuts_do_not_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
