@@ -179,6 +179,25 @@ static void compare_rows(struct pair *p, size_t n, struct norms *norms, struct p
         compare_row(p, at, n - at < (size_t)d->row ? n : at + (size_t)d->row, norms, d);
 }
 
+static double element(const pkb_tensor *t, size_t index)
+{
+    double value;
+    dtype_to_f64(t->dtype, &value, (const char *)t->data + index * dtype_size(t->dtype), 1);
+    return value;
+}
+
+void problem_difference_add(struct problem_difference *d, const pkb_tensor *expected, const pkb_tensor *actual, size_t index,
+                            bool ok)
+{
+    struct norms unused = {0, 0};
+    double e = element(expected, index), a = element(actual, index);
+    measure(d, &unused, e, a);
+    d->elements++;
+    if (!ok && d->wrong++ == 0)
+        note_first(d, expected, index, e, a);
+    d->ok = d->wrong == 0;
+}
+
 void problem_compare(const struct problem_check *check, enum problem_profile tolerance, const pkb_tensor *expected,
                      const pkb_tensor *actual, const float *tol, struct problem_difference *d)
 {

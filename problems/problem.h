@@ -212,6 +212,10 @@ struct problem_difference {
 void problem_compare(const struct problem_check *check, enum problem_profile tolerance, const pkb_tensor *expected,
                      const pkb_tensor *actual, const float *tol, struct problem_difference *d);
 
+/* For own checks: counts an element as compared, and as wrong unless it is `ok`. */
+void problem_difference_add(struct problem_difference *d, const pkb_tensor *expected, const pkb_tensor *actual, size_t index,
+                            bool ok);
+
 /* "3 of 1728 elements differ, first at [0, 5]: expected 1.5, got 0 (max abs 2, max rel 1)" */
 void problem_difference_describe(const struct problem_difference *d, int ndim, char *text, size_t size);
 

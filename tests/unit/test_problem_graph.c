@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs, sparse features, other exchanges of irregular size, and scientific computing: settings and costs. */
+/* Graphs, sparse features, other exchanges of irregular size, scientific computing and vision: settings and costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,14 @@
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
+    {79, PKB_BF16, 4, 5, "max_k", 40, NULL},
+    {81, PKB_F16, 2, 3, "reverse", 1, NULL},
+    {79, PKB_BF16, 0, 2, "max_k", 41, "max_k = 41 is more than the 40 training vectors of a rank"},
+    {79, PKB_BF16, 0, 2, "nc", 0, "nc = 0 is less than 1"},
+    {79, PKB_BF16, 0, 2, "Q", 0, "output sims has no elements"},
+    {81, PKB_BF16, 0, 2, "c0", 0, "c0 = 0 is less than 1"},
+    {81, PKB_BF16, 0, 2, "reverse", 2, "reverse must be 0 or 1"},
+    {81, PKB_BF16, 0, 2, "iou_threshold", 1.5, "iou_threshold = 1.5 is not between 0 and 1"},
     {59, PKB_BF16, 6, 7, NULL, 0, NULL},
     {60, PKB_F32, 7, 8, NULL, 0, NULL},
     {62, PKB_BF16, 4, 5, NULL, 0, NULL},
@@ -57,6 +65,10 @@ static void settings_are_checked(void **state)
 
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
+    {79, 0, 2, 10240, 2056, 328},
+    {79, 3, 4, 20480, 2312, 984},
+    {81, 0, 2, 2880, 4677, 772},
+    {81, 1, 4, 12672, 9749, 3474},
     {59, 0, 2, 36549.16485719012, 23232, 3840},
     {59, 3, 4, 18274.58242859506, 11616, 2880},
     {60, 0, 2, 95106.14971784178, 46464, 7680},
