@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The references of all problems, tiny, on both backends. */
+/* The references of all problems (or of those that PKB_TEST_PROBLEMS names), tiny, on both backends. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/gpu/gpu.h"
 #include "tests/support/evaluate.h"
+#include "tests/support/selected.h"
+
+/* More than there are problems, times dtypes. */
+#define MAX_EVALUATIONS 256
 
 static const int dtypes[] = {PKB_F32, PKB_BF16};
 
@@ -18,36 +22,46 @@ static void compare(const struct evaluation *host, const struct evaluation *cuda
             char text[256];
             evaluation_compare(host, r, cuda->ranks[r].out, k, &d);
             problem_difference_describe(&d, rank->out[k].ndim, text, sizeof(text));
-            gpu_check(d.ok, "%s %s, %s, rank %d of %d, output %d: %s", rank->setting.problem->name,
-                      dtype_name(rank->setting.dtype), comm, r, host->world, k, text);
+            gpu_check(d.ok, "%s %s, %s, rank %d of %d, output %s: %s", rank->setting.problem->name,
+                      dtype_name(rank->setting.dtype), comm, r, host->world, rank->outputs[k].name, text);
         }
     }
 }
 
 struct list {
-    struct evaluation *host[64], *cuda[64];
+    struct evaluation *host[MAX_EVALUATIONS], *cuda[MAX_EVALUATIONS];
     int n;
 };
+
+/* The same evaluation for both backends, unless the problem does not run so. */
+static void add(struct list *l, const struct problem *p, int dtype, int world)
+{
+    struct problem_setting s;
+    struct pkb_error err = {""};
+    problem_setting_init(&s, p, SHAPE_TINY, dtype, 0, world);
+    if (problem_setting_check(&s, &err) < 0) {
+        printf("%s\n", err.text);
+        return;
+    }
+    struct evaluation *host = l->n < MAX_EVALUATIONS ? evaluation_create(&s, &err) : NULL;
+    struct evaluation *cuda = host ? evaluation_create(&s, &err) : NULL;
+    gpu_check(host && cuda, "%s: %s", p->name, err.text[0] ? err.text : "no room");
+    if (!host || !cuda) {
+        evaluation_destroy(host);
+        return;
+    }
+    evaluation_init(host, 3);
+    evaluation_init(cuda, 3);
+    l->host[l->n] = host;
+    l->cuda[l->n++] = cuda;
+}
 
 static void collect(struct list *l, int world)
 {
     l->n = 0;
-    for (const struct problem *const *p = problem_registry; *p; p++) {
-        for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]) && l->n < 64; i++) {
-            struct problem_setting s;
-            struct pkb_error err = {""};
-            problem_setting_init(&s, *p, SHAPE_TINY, dtypes[i], 0, world);
-            if (problem_setting_check(&s, &err))
-                continue; /* this problem does not run so */
-            l->host[l->n] = evaluation_create(&s, &err);
-            l->cuda[l->n] = evaluation_create(&s, &err);
-            gpu_check(l->host[l->n] && l->cuda[l->n], "%s: %s", (*p)->name, err.text);
-            if (!l->host[l->n] || !l->cuda[l->n])
-                return;
-            evaluation_init(l->host[l->n], 3);
-            evaluation_init(l->cuda[l->n], 3);
-            l->n++;
-        }
+    for (const struct problem *const *p = selected_problems(); *p; p++) {
+        for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++)
+            add(l, *p, dtypes[i], world);
     }
 }
 
