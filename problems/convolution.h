@@ -8,9 +8,9 @@
 /* Elements of an output axis: floor((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1, or 0 when no window fits. */
 int64_t convolution_size(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation);
 
-/* dst[b, o, position] = sum over channels c and taps of src[b, c, position * stride - pad + tap * dilation] * weight[o, c, tap], zero
- * outside of src: the kernel is not flipped. src (B, C, one to three spatial axes), weight (O, C, the kernel's axes, equal to
- * window->kernel), one dtype; dst (B, O, the sizes of convolution_size), of their dtype or f32. Rounded once, after the
+/* dst[b, o, position] = sum over channels c and taps of src[b, c, position * stride - pad + tap * dilation] * weight[o, c, tap],
+ * zero outside of src: the kernel is not flipped. src (B, C, one to three spatial axes), weight (O, C, the kernel's axes, equal
+ * to window->kernel), one dtype; dst (B, O, the sizes of convolution_size), of their dtype or f32. Rounded once, after the
  * accumulation in f32 or better. */
 void convolution(const struct problem_call *c, pkb_tensor *dst, const pkb_tensor *src, const pkb_tensor *weight,
                  const struct rt_window *window);

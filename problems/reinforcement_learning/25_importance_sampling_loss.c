@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 25 importance_sampling_loss: log-probabilities of the labels under a rank's own output layer, importance ratios against old ones, and
- * a policy-gradient loss with diagnostics, normalised over the tokens of all ranks.
+/* 25 importance_sampling_loss: log-probabilities of the labels under a rank's own output layer, importance ratios against old
+ * ones, and a policy-gradient loss with diagnostics, normalised over the tokens of all ranks.
  *
  * Parameters   M: tokens per rank. N: hidden size. V: vocabulary.
- * Inputs       h (M, N), Wt (V, N) of T, labels (M) of i64 (0 to V-1, or -100: the token does not count), old_logp (M), adv (M) of
- *              T. All differ on every rank: the output layer is not shared.
- * Outputs      loss: F, one number, the same on every rank up to one rounding. token_logp (M), token_loss (M) of T, the rank's own.
- *              metrics (5) of F, the same on every rank: ratio_mean, ratio_min, ratio_max, k3_mean, ce_mean. F is f32 (f64 for T = f64).
- *              With R rounding to T, and 0 in place of every value of a token that does not count:
+ * Inputs       h (M, N), Wt (V, N) of T, labels (M) of i64 (0 to V-1, or -100: the token does not count), old_logp (M), adv (M)
+ *              of T. All differ on every rank: the output layer is not shared.
+ * Outputs      loss: F, one number, the same on every rank up to one rounding. token_logp (M), token_loss (M) of T, the rank's
+ *              own. metrics (5) of F, the same on every rank: ratio_mean, ratio_min, ratio_max, k3_mean, ce_mean. F is f32 (f64
+ *              for T = f64). With R rounding to T, and 0 in place of every value of a token that does not count:
  *                  z[t, v] = R(sum over n of h[t, n] * Wt[v, n])
  *                  token_logp[t] = R(z[t, label] - log sum over v of exp(z[t, v])),  ce = -token_logp
  *                  d[t] = R(token_logp - old_logp), limited to -20 to 20;  ratio[t] = R(exp(d))
  *                  token_loss[t] = -R(ratio * adv);  k3[t] = R(R(ratio - d) - 1)
- *              A mean is: R(sum over the rank's tokens), summed over the ranks in T, divided by the number of tokens of all ranks that
- *              count (1 if none does) in F. Means of token_loss, ratio, k3, ce give pg, ratio_mean, k3_mean, ce_mean. Minimum and maximum
- *              of ratio are taken over the tokens that count (infinity and -infinity if none does).
+ *              A mean is: R(sum over the rank's tokens), summed over the ranks in T, divided by the number of tokens of all ranks
+ *              that count (1 if none does) in F. Means of token_loss, ratio, k3, ce give pg, ratio_mean, k3_mean, ce_mean.
+ *              Minimum and maximum of ratio are taken over the tokens that count (infinity and -infinity if none does).
  *                  surr = R(sum over t of R(R(ratio * adv) * ce)) / number, of the rank alone;  loss = (pg + surr) - surr
  *              in F, which is pg: surr carries gradients in the published program.
  * One rank     the same without the reductions.
- * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32) and one rounding at each R. A result may leave out roundings.
+ * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32) and one rounding at each R. A result may leave out
+ *              roundings.
  * Check        How far a rounding of z, token_logp and d to T, or none, moves a result, with u the unit roundoff of T:
  *                  token_logp[t]                    eps_t = 5 u + 2 u |token_logp|
  *                  ratio, token_loss                eta = 40 u relative (bf16: 0.16; token_logp, d and ratio are each a unit off)
  *                  k3[t]                            eta (1 + ratio) + 4 u |d|
  *              (and four times the smallest number of T: in f16 exp(-20) is 0).
- *              For f32 and f64, where the order of additions is what differs, eps_t = 168 u (1 + |token_logp|), eta = 1700 u (in f32
- *              1e-5 and 1e-4). Means of independent errors: root of the sum of squares of these over all tokens plus (W + 2) u sum |x|,
- *              over the number of tokens.
- * Inputs       h is N(0,1), Wt N(0, 1/N): logits are N(0,1). old_logp = -(ln V + 1/2) + N(0, 1/4), adv = N(0,1) + 0.3, so that ratios
- *              are about 0.05 to 20 and the loss does not vanish. 15 % of the labels are -100, in every third trial all of
- *              one rank's (with more than one rank). In every second trial one token's old_logp is 25 higher, so that d reaches -20.
- *              The pkb profile has N(0,1) everywhere and no -100; its ratios are all exp(-20).
+ *              For f32 and f64, where the order of additions is what differs, eps_t = 168 u (1 + |token_logp|), eta = 1700 u (in
+ *              f32 1e-5 and 1e-4). Means of independent errors: root of the sum of squares of these over all tokens plus (W + 2)
+ *              u sum |x|, over the number of tokens.
+ * Inputs       h is N(0,1), Wt N(0, 1/N): logits are N(0,1). old_logp = -(ln V + 1/2) + N(0, 1/4), adv = N(0,1) + 0.3, so that
+ *              ratios are about 0.05 to 20 and the loss does not vanish. 15 % of the labels are -100, in every third trial all of
+ *              one rank's (with more than one rank). In every second trial one token's old_logp is 25 higher, so that d reaches
+ *              -20. The pkb profile has N(0,1) everywhere and no -100; its ratios are all exp(-20).
  */
 #include <math.h>
 
@@ -290,7 +291,7 @@ static void reference(const struct problem_call *c)
 
 /* ---- check --------------------------------------------------------------------------------------------------------- */
 
-/* Tolerances as above: eps = least + relative * |token_logp|; eta; unit roundoff; where that is not relative any more, the step. */
+/* Tolerances as above: eps = least + relative * |token_logp|; eta; unit roundoff; the step where that is not relative. */
 struct tolerances {
     double least, relative, eta, roundoff, step;
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 82 vocab_parallel_log_prob_topk: log-probabilities of target tokens after top-k and top-p filtering, from logits that are divided over
- * the ranks along the vocabulary.
+/* 82 vocab_parallel_log_prob_topk: log-probabilities of target tokens after top-k and top-p filtering, from logits that are
+ * divided over the ranks along the vocabulary.
  *
- * Parameters   B, S: sequences and their tokens (S is rounded up to a multiple of W), Nt = B*S. V: vocabulary, divided over the ranks;
- *              rank r has the entries r*Vl to (r+1)*Vl - 1, Vl = V / W. top_k: entries of a row that are kept, 0 for all. top_p: mass
- *              that is kept, 1 or more for all.
+ * Parameters   B, S: sequences and their tokens (S is rounded up to a multiple of W), Nt = B*S. V: vocabulary, divided over the
+ *              ranks; rank r has the entries r*Vl to (r+1)*Vl - 1, Vl = V / W. top_k: entries of a row that are kept, 0 for all.
+ *              top_p: mass that is kept, 1 or more for all.
  * Inputs       logits (B, S, Vl) of T, different on every rank; target (B, S) of i64, 0 to V-1, the same on every rank.
- * Output       logprob (B, S) of f32 (for every T), the same on every rank. For every token, with the row z of all V logits and the filter
- *              of problems/reinforcement_learning/filter.h:
+ * Output       logprob (B, S) of f32 (for every T), the same on every rank. For every token, with the row z of all V logits and
+ *              the filter of problems/reinforcement_learning/filter.h:
  *                  logprob = z[target] - log(sum over kept v of exp(z[v])), or -infinity if the target is not kept.
  *              An all-to-all brings the rows of Nt/W tokens to each rank, an all-gather the results to all.
  * One rank     the same on the own rows.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 83 vocab_parallel_log_prob_topk_chunked: as 82, in chunks of tokens, which bounds the memory that whole rows take.
  *
- * Parameters   as 82, and chunk_size: positions of a sequence per chunk; 0 for min(S, max(W, floor(S/4)) rounded up to a multiple of W). A
- *              chunk has Ct = B*chunk_size tokens (a multiple of W) of the flattened order n = b*S + s; the last one may have fewer.
+ * Parameters   as 82, and chunk_size: positions of a sequence per chunk; 0 for min(S, max(W, floor(S/4)) rounded up to a multiple
+ *              of W). A chunk has Ct = B*chunk_size tokens (a multiple of W) of the flattened order n = b*S + s; the last one may
+ *              have fewer.
  * Inputs       as 82.
- * Output       logprob (B, S) of f32, as 82: it does not depend on the chunks. Of a chunk's tokens rank r filters the r-th share; one
- *              all-to-all and one all-gather per chunk. A result may join chunks.
+ * Output       logprob (B, S) of f32, as 82: it does not depend on the chunks. Of a chunk's tokens rank r filters the r-th share;
+ *              one all-to-all and one all-gather per chunk. A result may join chunks.
  * One rank     the same on the own rows.
  * Arithmetic, check and inputs as 82; the published targets are (19 n + 5 + trial) mod V.
  */

@@ -3,11 +3,11 @@
  *
  * Parameters   as 83.
  * Inputs       logits (B, S, Vl) of T, target (B, S) of i64 as 83; grad_out (B, S) of bf16 (for every T), the same on every rank.
- * Output       grad_logits (B, S, Vl) of f32 (for every T), the rank's part of the vocabulary for all tokens. With p the softmax over the kept
- *              entries of the row (filter.h),
+ * Output       grad_logits (B, S, Vl) of f32 (for every T), the rank's part of the vocabulary for all tokens. With p the softmax
+ *              over the kept entries of the row (filter.h),
  *                  grad_logits[n, v] = ((v is the target) - p[v]) * grad_out[n] for kept v, 0 for others.
- *              A target that is not kept has gradient 0, and the kept entries have -p * grad_out. Per chunk of tokens, an all-to-all brings
- *              whole rows to the ranks, another one their gradients back. It does not depend on the chunks.
+ *              A target that is not kept has gradient 0, and the kept entries have -p * grad_out. Per chunk of tokens, an
+ *              all-to-all brings whole rows to the ranks, another one their gradients back. It does not depend on the chunks.
  * One rank     the same on the own rows.
  * Arithmetic   T in the filter, f32 after it.
  * Check        |g - gc| <= 1e-5. Inputs leave no doubt what is kept.

@@ -8,7 +8,8 @@
  *                       P = softmax(y) rounded to T, c[j] = P[0] + ... + P[j] rounded to T;
  *                       entries with c[j] > 1 - top_p (rounded to T) are kept, the largest always.
  *
- * Which entry is the first that is kept depends on roundings where a sum is near 1 - top_p, and on the sort where entries tie there.
+ * Which entry is the first that is kept depends on roundings where a sum is near 1 - top_p, and on the sort where entries tie
+ * there.
  * Inputs are made such that neither happens (filter_is_clear), so that every correct program keeps the same entries.
  */
 #ifndef PKB_PROBLEMS_REINFORCEMENT_LEARNING_FILTER_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 11 allgather_gemm_AT: gather the transposed A, which is sharded by columns, and multiply it by the rank's own full B; the result
- * is C transposed.
+/* 11 allgather_gemm_AT: gather the transposed A, which is sharded by columns, and multiply it by the rank's own full B; the
+ * result is C transposed.
  *
  * Parameters   M, N: rows and columns of C. K: inner dimension, divided over the ranks; K_local = K / W.
  * Inputs       A_local (M, K_local) of T, columns r*K_local to (r+1)*K_local - 1 of A;
  *              B (K, N) of T. Both differ on every rank: B is not shared.
  * Output       Ct (N, M) of T, different on every rank, which is C = A * B stored by columns:
  *                  A = A_0, A_1, ... side by side,  Ct[n, m] = sum over k of A[m, k] * B[k, n].
- *              The transposed shards (K_local, M) of all ranks one below the other are the transpose of A: what is gathered needs no
- *              rearrangement.
+ *              The transposed shards (K_local, M) of all ranks one below the other are the transpose of A: what is gathered needs
+ *              no rearrangement.
  * One rank     Ct is the transpose of A_local * B.
  * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32), one rounding to T at the end.
  * Check        problems/tensor_parallel/gemm.h: exact on entries -1, 0, 1 while K terms fit T (bf16, f16), else

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 15 combined_sharded_gemms: gather x, which is sharded by columns; product, SiLU, product with the rank's own full weights; row block r
- * of the result on rank r.
+/* 15 combined_sharded_gemms: gather x, which is sharded by columns; product, SiLU, product with the rank's own full weights; row
+ * block r of the result on rank r.
  *
- * Parameters   M: rows (tokens), rounded up to a multiple of W; M_local = M / W. H: hidden size, rounded up likewise; H_local = H / W.
- *              F: inner size.
- * Inputs       x_local (M, H_local) of T, columns r*H_local to (r+1)*H_local - 1 of x; W1 (H, F), W2 (F, H) of T. All differ on every
- *              rank: the weights are not shared.
+ * Parameters   M: rows (tokens), rounded up to a multiple of W; M_local = M / W. H: hidden size, rounded up likewise;
+ *              H_local = H / W. F: inner size.
+ * Inputs       x_local (M, H_local) of T, columns r*H_local to (r+1)*H_local - 1 of x; W1 (H, F), W2 (F, H) of T. All differ on
+ *              every rank: the weights are not shared.
  * Output       y (M_local, H) of T, different on every rank:
  *                  x = x_0, x_1, ... side by side,  h = x * W1,  a = silu(h) = h / (1 + exp(-h)), each rounded to T,
  *                  y[i, j] = sum over f of a[r*M_local + i, f] * W2[f, j], rounded to T.
- *              The reference puts its rows into an (M, H) matrix of zeros and sums the matrices of all ranks by a reduce-scatter, which
- *              adds zeros only; nor are the other rows of h needed. A result may leave all of this out.
+ *              The reference puts its rows into an (M, H) matrix of zeros and sums the matrices of all ranks by a reduce-scatter,
+ *              which adds zeros only; nor are the other rows of h needed. A result may leave all of this out.
  * One rank     y = silu(x * W1) * W2.
  * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32); SiLU in f32 (f64). A result may keep h and a in f32.
- * Check        Rounding h and a moves y by about 0.65 * u of its typical size, whatever the element. So, with u the unit roundoff of T, e
- *              that of the accumulation, and rms the root mean square of the reference's whole result yc:
+ * Check        Rounding h and a moves y by about 0.65 * u of its typical size, whatever the element. So, with u the unit roundoff
+ *              of T, e that of the accumulation, and rms the root mean square of the reference's whole result yc:
  *                  |y - yc| <= 8 * (u + sqrt(H + F) * e) * rms,     ||y - yc|| <= (2 * u + 4 * sqrt(H + F) * e) * ||yc||.
  */
 #include <math.h>

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 19 blocked_fp8_quantize: blocks of consecutive elements become FP8 codes with one scale each; codes and scales of all ranks on every
- * rank.
+/* 19 blocked_fp8_quantize: blocks of consecutive elements become FP8 codes with one scale each; codes and scales of all ranks on
+ * every rank.
  *
  * Parameters   M, N: rows and columns per rank. b: elements of a block; N % b == 0, nb = N / b blocks per row.
  * Input        x (M, N) of T, different on every rank.
- * Outputs      y (W*M, N) of fp8_e4m3, sc (W*M, nb) of f32, the same on every rank (rank q's rows are q*M to (q+1)*M - 1). In f32, for
- *              block c of row i, elements c*b to c*b + b-1:
+ * Outputs      y (W*M, N) of fp8_e4m3, sc (W*M, nb) of f32, the same on every rank (rank q's rows are q*M to (q+1)*M - 1). In
+ *              f32, for block c of row i, elements c*b to c*b + b-1:
  *                  s = max |x[i, j]| / 448,  d = s, or 1 where s is 0,
  *                  y[i, j] = E4M3(x[i, j] / d),  sc[i, c] = s.
  *              E4M3 rounds to nearest, ties to even, keeps subnormal codes (step 2^-9) and the sign of zero, and saturates at
  *              448. A block of zeros has scale 0 and codes 0. Divisions, not multiplications with a reciprocal.
  * One rank     the own codes and scales.
  * Arithmetic   f32 for every T; T = f64 is rounded to f32 first.
- * Check        codes equal as numbers (the signs of zeros may differ); scales within 4 units in the last place of f32, relative 2^-21.
- * Inputs       A division that is a few units off (those of GPUs are) moves a quotient across the middle between two codes, where it was
- *              close. So, in both profiles, an element whose quotient, evaluated in f64, is within a relative 2^-20 of such a middle is
- *              moved towards zero, by a unit of T or 2^-19 of itself, until it is not.
- *              x = N(0,1) scaled per block by 2^((5i + 3c + r) mod 17 - 8). In every third block element j is scaled by 2^-(j mod 20) as
- *              well, which gives subnormal codes and zeros. One block of each rank, another in every trial, is zero, the next
- *              one has a single element that is not.
+ * Check        codes equal as numbers (the signs of zeros may differ); scales within 4 units in the last place of f32, relative
+ *              2^-21.
+ * Inputs       A division that is a few units off (those of GPUs are) moves a quotient across the middle between two codes, where
+ *              it was close. So, in both profiles, an element whose quotient, evaluated in f64, is within a relative 2^-20 of
+ *              such a middle is moved towards zero, by a unit of T or 2^-19 of itself, until it is not.
+ *              x = N(0,1) scaled per block by 2^((5i + 3c + r) mod 17 - 8). In every third block element j is scaled by
+ *              2^-(j mod 20) as well, which gives subnormal codes and zeros. One block of each rank, another in every trial, is zero, the
+ *              next one has a single element that is not.
  */
 #include <math.h>
 

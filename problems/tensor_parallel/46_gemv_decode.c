@@ -2,16 +2,16 @@
 /* 46 gemv_decode: logits of a few tokens; the vocabulary is divided over the ranks, the logits are gathered along it.
  *
  * Parameters   tokens: rows. hidden: inner dimension. v_loc: vocabulary entries per rank; the vocabulary has W*v_loc.
- * Inputs       h (tokens, hidden) of T, the same on every rank; Wl (v_loc, hidden), bl (v_loc) of T, rows r*v_loc to (r+1)*v_loc - 1
- *              of weights and bias.
+ * Inputs       h (tokens, hidden) of T, the same on every rank; Wl (v_loc, hidden), bl (v_loc) of T, rows r*v_loc to
+ *              (r+1)*v_loc - 1 of weights and bias.
  * Output       logits (tokens, W*v_loc) of T, the same on every rank:
  *                  z[t, j] = sum over k of h[t, k] * Wl[j, k], rounded to T; plus bl[j], rounded to T,
  *                  logits[t, q*v_loc + j] = z of rank q [t, j].
  *              With more than one token the gathered buffer (W, tokens, v_loc) is not the result.
  * One rank     logits = z.
  * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32). A result may round product and bias once, together.
- * Check        Two correct results may fall to different sides of both roundings, and |product| <= |logit| + |bias|. With u the unit
- *              roundoff of T and e that of the accumulation, y within
+ * Check        Two correct results may fall to different sides of both roundings, and |product| <= |logit| + |bias|. With u the
+ *              unit roundoff of T and e that of the accumulation, y within
  *                  |y - yc| <= 4 * u * |yc| + 2 * u * |bias| + 16 * hidden * e
  *              (the last term is far above the error of any order of additions of N(0,1) products, and far below that of narrower
  *              operands), and as a whole ||y - yc|| <= (2 * u + 4 * sqrt(hidden) * e) * ||yc||.

@@ -5,16 +5,17 @@
  * Inputs       logits (batch, seq, Vp) of T, different on every rank; target (batch, seq) of i64, the same on every rank.
  * Output       loss (batch, seq) of T, the same on every rank. For every token, over the whole vocabulary,
  *                  loss = log(sum over v of exp(logit[v])) - logit[target],
- *              as m = max over v of logit[v], x = logit - m, loss = log(sum over v of exp(x[v])) - x[target]: all-reduces of m (max),
- *              of x[target] (0 on ranks that do not have it) and of the sum. The logits must not be changed.
+ *              as m = max over v of logit[v], x = logit - m, loss = log(sum over v of exp(x[v])) - x[target]: all-reduces of m
+ *              (max), of x[target] (0 on ranks that do not have it) and of the sum. The logits must not be changed.
  * One rank     the usual cross entropy.
  * Arithmetic   f32 (f64 for T = f64), one rounding to T at the end. A result may round x, exp(x) and the sums to T, as the
  *              published program does.
- * Check        with u the unit roundoff of T: bf16, f16 |l - lc| <= 16 * u + 2.56 * u * |lc| (in bf16 about 0.06 + 0.01 |lc|), which
- *              is what roundings to T at every step amount to; f32, f64 |l - lc| <= 168 * u + 4 * u * |lc| (in f32 1e-5 + ...).
- * Inputs       logits N(0, 3^2) plus an offset per token and rank in (-5, 5), so that other ranks dominate maximum and sum of other
- *              tokens; for a sixth of the pairs of token and rank the offset is -200: a maximum that is not that of all ranks
- *              overflows or vanishes. Targets uniform. The pkb profile has N(0,1) and (13i + 7 + trial) mod V for token i.
+ * Check        with u the unit roundoff of T: bf16, f16 |l - lc| <= 16 * u + 2.56 * u * |lc| (in bf16 about 0.06 + 0.01 |lc|),
+ *              which is what roundings to T at every step amount to; f32, f64 |l - lc| <= 168 * u + 4 * u * |lc|
+ *              (in f32 1e-5 + ...).
+ * Inputs       logits N(0, 3^2) plus an offset per token and rank in (-5, 5), so that other ranks dominate maximum and sum of
+ *              other tokens; for a sixth of the pairs of token and rank the offset is -200: a maximum that is not that of all
+ *              ranks overflows or vanishes. Targets uniform. The pkb profile has N(0,1) and (13i + 7 + trial) mod V for token i.
  */
 #include "problems/kit.h"
 

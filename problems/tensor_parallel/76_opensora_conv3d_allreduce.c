@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 76 opensora_conv3d_allreduce: 3-D convolution with the input channels divided over the ranks; the partial results are summed over the
- * ranks, then the bias is added.
+/* 76 opensora_conv3d_allreduce: 3-D convolution with the input channels divided over the ranks; the partial results are summed
+ * over the ranks, then the bias is added.
  *
- * Parameters   B: batch. O: output channels; also the channels of the whole input, of which each rank has I = floor(O / W) (a remainder
- *              is on no rank). D, Hh, Ww: frames, rows, columns of the input. k: kernel size. stride, padding, dilation: the same for
- *              all three axes. Output sizes Do, Ho, Wo: floor((size + 2*padding - dilation*(k-1) - 1) / stride) + 1.
+ * Parameters   B: batch. O: output channels; also the channels of the whole input, of which each rank has I = floor(O / W) (a
+ *              remainder is on no rank). D, Hh, Ww: frames, rows, columns of the input. k: kernel size. stride, padding,
+ *              dilation: the same for all three axes. Output sizes Do, Ho, Wo: floor((size + 2*padding - dilation*(k-1) - 1) /
+ *              stride) + 1.
  * Inputs       x (B, I, D, Hh, Ww), w (O, I, k, k, k) of T, different on every rank; bias (O) of T, the same on every rank.
  * Output       y (B, O, Do, Ho, Wo) of T, the same on every rank: the partial convolution of the rank (the kernel is not
  *              flipped, zero outside of x), rounded to T; its sum over the ranks, rounded to T; plus bias[o], once, rounded to T.
  * One rank     y = convolution rounded to T, plus bias.
- * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32). A result may sum the ranks' partial results in any order, with
- *              or without rounding in between.
- * Check        relative to the root mean square of the reference's whole result, yc: with u the unit roundoff of T and e that of the
- *              accumulation,
+ * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32). A result may sum the ranks' partial results in any
+ *              order, with or without rounding in between.
+ * Check        relative to the root mean square of the reference's whole result, yc: with u the unit roundoff of T and e that of
+ *              the accumulation,
  *                  |y - yc| <= 12.8 * u * rms + 2 * u * |yc| + 1700 * e * rms     (bf16: 0.05 rms + ..., f32: 1e-4 rms + ...)
  *                  ||y - yc|| <= (2.56 * u + 170 * e) * ||yc||                     (bf16: 0.01, f32: 1e-5)
- * Inputs       x is N(0,1), w N(0, 1/(k^3 O)), so that the sum is N(0,1); bias is N(0,1), so that its loss or repetition shows. The pkb
- *              profile has w of N(0,1) and bias[o] = -0.1 + 0.2 o/(O-1).
+ * Inputs       x is N(0,1), w N(0, 1/(k^3 O)), so that the sum is N(0,1); bias is N(0,1), so that its loss or repetition shows.
+ *              The pkb profile has w of N(0,1) and bias[o] = -0.1 + 0.2 o/(O-1).
  */
 #include <math.h>
 

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 78 magi1_tile_parallel_vae_decode: a latent video is cut into overlapping tiles; every rank decodes some of them from its own latents,
- * tiles are exchanged, their overlaps blended, the blended tiles exchanged and joined to the whole video on every rank. Decoding is a
- * trilinear enlargement here.
+/* 78 magi1_tile_parallel_vae_decode: a latent video is cut into overlapping tiles; every rank decodes some of them from its own
+ * latents, tiles are exchanged, their overlaps blended, the blended tiles exchanged and joined to the whole video on every rank.
+ * Decoding is a trilinear enlargement here.
  *
- * Parameters   B: batch. Cz: latent channels. Zt, Zh, Zw: latent frames, rows, columns. lt, lh, lw: size of a tile. os, ot: overlap of tiles
- *              in space and time. us, ut: enlargement in space and time. sr: a further factor of us. ffi: 1 makes tiles one frame longer.
- *              problems/vision/tiles.h says where the tiles are. The kept parts of tiles must join without a gap.
- * Input        z (B, Cz, Zt, Zh, Zw) of bf16 (for every T), DIFFERENT on every rank: each tile shows its owner's z, so who decodes
- *              which is part of the result.
+ * Parameters   B: batch. Cz: latent channels. Zt, Zh, Zw: latent frames, rows, columns. lt, lh, lw: size of a tile. os, ot:
+ *              overlap of tiles in space and time. us, ut: enlargement in space and time. sr: a further factor of us. ffi: 1
+ *              makes tiles one frame longer. problems/vision/tiles.h says where the tiles are. The kept parts of tiles must join
+ *              without a gap.
+ * Input        z (B, Cz, Zt, Zh, Zw) of bf16 (for every T), DIFFERENT on every rank: each tile shows its owner's z, so who
+ *              decodes which is part of the result.
  * Output       video (B, 3, Zt*ut, Zh*us, Zw*us) of bf16, the same on every rank:
  *              1. The tiles by decreasing size, equal ones by number, go to the ranks in turn.
- *              2. The owner takes the channels 0, 1, 2 (c mod Cz) of its z within the tile and enlarges them by linear interpolation along
- *                 columns, rows, frames: output i lies at s = max(0, (i + 1/2)/f - 1/2); with j = floor(s), the value is
- *                 (1 - (s - j)) * x[j] + (s - j) * x[min(j+1, m-1)], m the size within the tile. f32, one rounding to bf16 at the end.
- *              3. Every tile is mixed, along frames, rows, columns in this order, with the tile before it, where there is one, which
- *                 is the one of step 2, not a blended one. Over the first e = min(blend, both sizes) elements
+ *              2. The owner takes the channels 0, 1, 2 (c mod Cz) of its z within the tile and enlarges them by linear
+ *                 interpolation along columns, rows, frames: output i lies at s = max(0, (i + 1/2)/f - 1/2); with j = floor(s),
+ *                 the value is (1 - (s - j)) * x[j] + (s - j) * x[min(j+1, m-1)], m the size within the tile. f32, one rounding
+ *                 to bf16 at the end.
+ *              3. Every tile is mixed, along frames, rows, columns in this order, with the tile before it, where there is one,
+ *                 which is the one of step 2, not a blended one. Over the first e = min(blend, both sizes) elements
  *                     cur[i] = prev[n_prev - e + i] * (1 - i/e) + cur[i] * i/e,
  *                 each product and the sum rounded to bf16. Then only the first `kept` elements stay.
  *              4. The kept parts side by side.
  *              What crosses ranks is up to the program: latents of tiles, decoded or blended tiles.
  * One rank     the same, all tiles its own.
  * Arithmetic   as above.
- * Check        Orders of evaluation differ by a unit of bf16 of what is mixed, up to three such steps: |v - vc| <= 0.05 + 2^-7 |vc| (with
- *              N(0,1) latents), and ||v - vc|| <= 0.005 * ||vc||.
+ * Check        Orders of evaluation differ by a unit of bf16 of what is mixed, up to three such steps: |v - vc| <= 0.05 + 2^-7
+ *              |vc| (with N(0,1) latents), and ||v - vc|| <= 0.005 * ||vc||.
  * Inputs       N(0,1).
  */
 #include <math.h>

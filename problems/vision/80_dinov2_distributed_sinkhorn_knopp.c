@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 80 dinov2_distributed_sinkhorn_knopp: Sinkhorn-Knopp normalisation of a matrix of samples and prototypes whose samples are spread over
- * the ranks.
+/* 80 dinov2_distributed_sinkhorn_knopp: Sinkhorn-Knopp normalisation of a matrix of samples and prototypes whose samples are
+ * spread over the ranks.
  *
  * Parameters   B: samples per rank. K: prototypes. temp: temperature. n_iterations: iterations.
  * Inputs       x (B, K) of f32, different on every rank; n_masked (1) of i64, the rank's number of samples.
@@ -13,9 +13,9 @@
  * One rank     the same without all-reduces.
  * Arithmetic   f32 whatever T is.
  * Check        relative error 1e-4; no absolute tolerance, as all of y is about 1/K.
- * Inputs       x = 0.1 N(0,1) + 0.05 u[k] + 0.05 w[k], u common to all ranks and w the rank's own: y spans orders of magnitude, and sums
- *              over one rank's samples are not those over all. n_masked is B, B - 1 or B - 2 (at least 1), by rank and trial. The pkb
- *              profile has 0.01 N(0,1) and B.
+ * Inputs       x = 0.1 N(0,1) + 0.05 u[k] + 0.05 w[k], u common to all ranks and w the rank's own: y spans orders of magnitude,
+ *              and sums over one rank's samples are not those over all. n_masked is B, B - 1 or B - 2 (at least 1), by rank and
+ *              trial. The pkb profile has 0.01 N(0,1) and B.
  */
 #include "problems/kit.h"
 

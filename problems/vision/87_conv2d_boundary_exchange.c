@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 87 conv2d_boundary_exchange: 2-D convolution of an image that is cut into horizontal slabs, one per rank; the rows at the borders
- * come from the neighbours.
+/* 87 conv2d_boundary_exchange: 2-D convolution of an image that is cut into horizontal slabs, one per rank; the rows at the
+ * borders come from the neighbours.
  *
- * Parameters   B: batch. C: channels of input and output. H: rows that two ranks share (the published program runs two images on half of
- *              the ranks each); a slab has h = max(k, floor(H / max(1, floor(W / 2)))) rows. w: columns. padding: zeros around the whole
- *              image, and rows that a slab needs of its neighbours; the kernel is k = 2*padding + 1 wide. stride.
- * Inputs       x (B, C, h, w) of T, different on every rank; weight (C, C, k, k), bias (C) of T, the rank's own (a rank uses its own
- *              where they differ).
- * Output       y (B, C, ho, wo) of T, different on every rank; ho = floor((h - 1) / stride) + 1, wo likewise. The slab gets the last
- *              `padding` rows of rank r-1 on top and the first ones of rank r+1 at the bottom, zeros on the first and the last rank (no
- *              wrap-around), and zeros left and right; then
+ * Parameters   B: batch. C: channels of input and output. H: rows that half of the ranks have together (the published program
+ *              runs two images on half of the ranks each); a slab has h = max(k, floor(H / max(1, floor(W / 2)))) rows. w: columns. padding: zeros
+ *              around the whole image, and rows that a slab needs of its neighbours; the kernel is k = 2*padding + 1 wide.
+ *              stride.
+ * Inputs       x (B, C, h, w) of T, different on every rank; weight (C, C, k, k), bias (C) of T, the rank's own (a rank uses its
+ *              own where they differ).
+ * Output       y (B, C, ho, wo) of T, different on every rank; ho = floor((h - 1) / stride) + 1, wo likewise. The slab gets the
+ *              last `padding` rows of rank r-1 on top and the first ones of rank r+1 at the bottom, zeros on the first and the
+ *              last rank (no wrap-around), and zeros left and right; then
  *                  y[b, o, i, j] = bias[o] + sum over c, e, f of slab[b, c, i*stride + e, j*stride + f] * weight[o, c, e, f],
  *              rounded once to T. The kernel is not flipped.
  * One rank     the usual convolution with zero padding.
  * Arithmetic   f32 accumulation (f64 for T = f64; true f32 for T = f32). A result may round before the bias is added.
- * Check        relative to the root mean square of the reference's whole result, yc: with u the unit roundoff of T and e that of the
- *              accumulation,
+ * Check        relative to the root mean square of the reference's whole result, yc: with u the unit roundoff of T and e that of
+ *              the accumulation,
  *                  |y - yc| <= (3 * u + 168 * e) * rms + 2 * u * |yc|,     ||y - yc|| <= (1.5 * u + 168 * e) * ||yc||
  *              (168 e is 1e-5 but for f64). The first finds a single wrong border row.
- * Inputs       x is N(0,1), weight N(0, 1/(k^2 C)), bias N(0,1). Weight and bias are the same on all ranks, but for every third trial.
- *              The pkb profile has N(0,1), all of it different on every rank.
+ * Inputs       x is N(0,1), weight N(0, 1/(k^2 C)), bias N(0,1). Weight and bias are the same on all ranks, but for every third
+ *              trial. The pkb profile has N(0,1), all of it different on every rank.
  */
 #include <math.h>
 
 #include "problems/convolution.h"
 
 static const struct problem_param params[] = {
-    {"B", 1, 2, true, "batch"},     {"C", 1280, 8, true, "channels"}, {"H", 128, 10, true, "rows that two ranks share"},
-    {"w", 128, 7, true, "columns"}, {"stride", 1, 1, true, "stride"}, {"padding", 1, 1, true, "zeros, and rows of neighbours"},
+    {"B", 1, 2, true, "batch"},
+    {"C", 1280, 8, true, "channels"},
+    {"H", 128, 10, true, "rows that half of the ranks have together"},
+    {"w", 128, 7, true, "columns"},
+    {"stride", 1, 1, true, "stride"},
+    {"padding", 1, 1, true, "zeros, and rows of neighbours"},
 };
 
 enum { X, WEIGHT, BIAS };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A latent video that is decoded in overlapping tiles: where the tiles are, and who decodes which. Host arithmetic alone.
  *
- * Axes are frames, rows, columns. Along an axis tiles of `tile` latent elements begin every `step` = trunc(tile (1 - overlap)) elements;
- * those at the far end have what remains. A decoded tile is `factor` times as large; of a full one `blend` = trunc(tile factor overlap)
- * elements are mixed with the neighbour's, and the first `kept` = tile factor - blend stay.
+ * Axes are frames, rows, columns. Along an axis tiles of `tile` latent elements begin every `step` = trunc(tile (1 - overlap))
+ * elements; those at the far end have what remains. A decoded tile is `factor` times as large; of a full one `blend` = trunc(tile
+ * factor overlap) elements are mixed with the neighbour's, and the first `kept` = tile factor - blend stay.
  */
 #ifndef PKB_PROBLEMS_VISION_TILES_H
 #define PKB_PROBLEMS_VISION_TILES_H
