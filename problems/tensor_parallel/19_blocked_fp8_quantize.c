@@ -18,8 +18,8 @@
  *              it was close. So, in both profiles, an element whose quotient, evaluated in f64, is within a relative 2^-20 of
  *              such a middle is moved towards zero, by a unit of T or 2^-19 of itself, until it is not.
  *              x = N(0,1) scaled per block by 2^((5i + 3c + r) mod 17 - 8). In every third block element j is scaled by
- *              2^-(j mod 20) as well, which gives subnormal codes and zeros. One block of each rank, another in every trial, is zero, the
- *              next one has a single element that is not.
+ *              2^-(j mod 20) as well, which gives subnormal codes and zeros. One block of each rank, another in every trial, is
+ *              zero, the next one has a single element that is not.
  */
 #include <math.h>
 

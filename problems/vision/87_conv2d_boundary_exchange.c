@@ -3,9 +3,9 @@
  * borders come from the neighbours.
  *
  * Parameters   B: batch. C: channels of input and output. H: rows that half of the ranks have together (the published program
- *              runs two images on half of the ranks each); a slab has h = max(k, floor(H / max(1, floor(W / 2)))) rows. w: columns. padding: zeros
- *              around the whole image, and rows that a slab needs of its neighbours; the kernel is k = 2*padding + 1 wide.
- *              stride.
+ *              runs two images on half of the ranks each); a slab has h = max(k, floor(H / max(1, floor(W / 2)))) rows. w:
+ *              columns. padding: zeros around the whole image, and rows that a slab needs of its neighbours; the kernel is k =
+ *              2*padding + 1 wide. stride.
  * Inputs       x (B, C, h, w) of T, different on every rank; weight (C, C, k, k), bias (C) of T, the rank's own (a rank uses its
  *              own where they differ).
  * Output       y (B, C, ho, wo) of T, different on every rank; ho = floor((h - 1) / stride) + 1, wo likewise. The slab gets the
