@@ -13,11 +13,12 @@
  * Check        for bf16 and f16 exact, on the inputs below; else
  *                  |d - dc| <= (W + 2) * u * sum_q |b_q| + 4 * sqrt(B) * e * sum_q sum_i |term_i|      element by element,
  *                  ||d - dc|| <= ((2 + sqrt(W)/2) * u + 4 * sqrt(B) * e) * ||dc||                       as a whole,
- *              with dc the reference's result (g_q for d_gamma), u the unit roundoff of T, e that of the accumulation. On N(0,1)
- *              in bf16 the two orders of rounding differ by more than 1 % in a tenth of the elements.
- * Inputs       bf16, f16: X_hat is -1 or 1; dY is -1 or 1 once in every stretch of rows of a column and 0 elsewhere, so few times that
- *              all sums fit T: a lost or repeated row shows as an error of one, and every correct result has the same bits. Other T,
- *              more ranks than T has integers, and the pkb profile: dY is N(0,1), X_hat N(0,1) with rows divided by their norm + 1e-5, in T.
+ *              with dc the reference's result (g_q for d_gamma), u the unit roundoff of T, e that of the accumulation. On
+ *              N(0,1) in bf16 the two orders of rounding differ by more than 1 % in a tenth of the elements.
+ * Inputs       bf16, f16: X_hat is -1 or 1; dY is -1 or 1 once in every stretch of rows of a column and 0 elsewhere, so few
+ *              times that all sums fit T: a lost or repeated row shows as an error of one, and every correct result has the
+ *              same bits. Other T, more ranks than T has integers, and the pkb profile: dY is N(0,1), X_hat N(0,1) with rows
+ *              divided by their norm + 1e-5, in T.
  */
 #include <math.h>
 
@@ -53,7 +54,8 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */
 
-/* Entries of a column of dY that may differ from 0 on one rank for all sums to be integers that T holds; 0: not the exact inputs. */
+/* Entries of a column of dY that may differ from 0 on one rank for all sums to be integers that T holds; 0: not the exact
+ * inputs. */
 static int64_t terms_per_column(const struct problem_setting *s)
 {
     if (s->inputs == PROFILE_PKB || !kit_is_narrow(s))

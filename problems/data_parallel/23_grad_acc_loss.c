@@ -2,10 +2,10 @@
 /* 23 grad_acc_loss: a rank's mean loss becomes its part of the mean over the valid tokens of all ranks, and the way back.
  *
  * Parameters   M, N: up to M*N tokens per rank.
- * Inputs       loss, T, a scalar, different on every rank; local_valid, i64, the tokens behind it; global_valid, i64, their sum over
- *              the ranks; grad_norm_loss and grad_loss_sum, T, the incoming gradients of the first two outputs.
- * Outputs      normalized_loss, loss_sum (the same on every rank), grad_loss, scalars of T. With rnd() the rounding to T and counts
- *              n = rnd(local_valid), g = rnd(global_valid):
+ * Inputs       loss, T, a scalar, different on every rank; local_valid, i64, the tokens behind it; global_valid, i64, their sum
+ *              over the ranks; grad_norm_loss and grad_loss_sum, T, the incoming gradients of the first two outputs.
+ * Outputs      normalized_loss, loss_sum (the same on every rank), grad_loss, scalars of T. With rnd() the rounding to T and
+ *              counts n = rnd(local_valid), g = rnd(global_valid):
  *                  l = loss, but where local_valid = 0: 0 for NaN, the largest or lowest finite number for +-infinity
  *                  loss_sum = sum over the ranks of rnd(l * n)
  *                  normalized_loss = rnd(loss_sum / g)
@@ -15,9 +15,10 @@
  * Check        with S = sum over the ranks of |l * n|, as the terms cancel:
  *                  |loss_sum - ref| <= (W + 3) * u * S,   |normalized_loss - ref| <= (W + 3) * u * S / g,
  *                  |grad_loss - ref| <= 5 * u * (|v| + |w|).
- * Inputs       loss = 4 * N(0,1), in even trials 2 more; local_valid uniform in 1 .. M*N, in every other trial 0 on one rank, whose loss
- *              is then NaN or infinite; grad_norm_loss N(0,1) and grad_loss_sum 1e-6 * N(0,1), the same on all ranks. For f16 fewer tokens,
- *              so that sums are finite. The pkb profile has loss N(0,1), M*N tokens everywhere, gradients 1 and 0.
+ * Inputs       loss = 4 * N(0,1), in even trials 2 more; local_valid uniform in 1 .. M*N, in every other trial 0 on one rank,
+ *              whose loss is then NaN or infinite; grad_norm_loss N(0,1) and grad_loss_sum 1e-6 * N(0,1), the same on all
+ *              ranks. For f16 fewer tokens, so that sums are finite. The pkb profile has loss N(0,1), M*N tokens everywhere,
+ *              gradients 1 and 0.
  */
 #include <float.h>
 #include <math.h>
@@ -46,7 +47,8 @@ static double largest_finite(int dtype)
     }
 }
 
-/* Tokens of a rank for which sums of losses over all ranks are finite in T: no loss is larger than 40, with the pkb inputs 10. */
+/* Tokens of a rank for which sums of losses over all ranks are finite in T: no loss is larger than 40, with the pkb inputs 10.
+ * */
 static double most_tokens(const struct problem_setting *s)
 {
     double sum = largest_finite(s->dtype) / (s->inputs == PROFILE_PKB ? 10 : 40);

@@ -3,9 +3,9 @@
  *
  * Parameters   Bt: rows of the whole batch; din, hid, dout: features (problems/fsdp_zero/mlp.h); lr, b1, b2, eps, step:
  *              problems/fsdp_zero/adam.h.
- * Inputs       X (rows, din) and y (rows, dout), this rank's part of the batch; W1 (hid, din), b1v (hid), W2 (dout, hid), b2v (dout); first
- *              moments m_W1, m_b1, m_W2, m_b2 and second moments v_W1, v_b1, v_W2, v_b2 of the same shapes. All of T. What ranks other
- *              than 0 hold of parameters and moments is to be ignored.
+ * Inputs       X (rows, din) and y (rows, dout), this rank's part of the batch; W1 (hid, din), b1v (hid), W2 (dout, hid), b2v
+ *              (dout); first moments m_W1, m_b1, m_W2, m_b2 and second moments v_W1, v_b1, v_W2, v_b2 of the same shapes. All
+ *              of T. What ranks other than 0 hold of parameters and moments is to be ignored.
  * Outputs      parameters, first and second moments after the step under the same names, the same on every rank:
  *     1. rank 0's parameters, first moments and second moments, each as one flat vector, go to all ranks;
  *     2. every rank computes the gradient on its rows (problems/fsdp_zero/mlp.h);
@@ -14,10 +14,10 @@
  * One rank     the same without communication.
  * Arithmetic   sums over the ranks are in T, accumulated in f32 in rank order here; a result may round after every addition.
  * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty(). f16 is refused: second moments underflow.
- * Inputs       X, y N(0,1). On rank 0 W1 is N(0,1) / sqrt(din), W2 N(0,1) / sqrt(hid), biases are 0.1 * N(0,1); with the size of a
- *              gradient, gs = 2 / (sqrt(Bt) * dout), first moments are 0.1 * gs * N(0,1) and second ones 0.001 * gs^2 * U(0.5, 2): old state
- *              and gradient count alike. Other ranks hold N(0,1), as second moments |N(0,1)|. lr = 0.05 shows in T. The pkb profile: lr / 100,
- *              N(0,1) on rank 0 and 0 elsewhere for the parameters, moments 0.
+ * Inputs       X, y N(0,1). On rank 0 W1 is N(0,1) / sqrt(din), W2 N(0,1) / sqrt(hid), biases are 0.1 * N(0,1); with the size
+ *              of a gradient, gs = 2 / (sqrt(Bt) * dout), first moments are 0.1 * gs * N(0,1) and second ones 0.001 * gs^2 *
+ *              U(0.5, 2): old state and gradient count alike. Other ranks hold N(0,1), as second moments |N(0,1)|. lr = 0.05
+ *              shows in T. The pkb profile: lr / 100, N(0,1) on rank 0 and 0 elsewhere for the parameters, moments 0.
  */
 #include <math.h>
 

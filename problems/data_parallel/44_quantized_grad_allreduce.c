@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 44 quantized_grad_allreduce: every rank rounds its gradient to 8-bit integers with one scale per block; the results are averaged.
+/* 44 quantized_grad_allreduce: every rank rounds its gradient to 8-bit integers with one scale per block; the results are
+ * averaged.
  *
  * Parameters   n: elements of the gradient. bs: elements of a block; the last block may be shorter.
  * Input        grad (n) of T, different on every rank.
@@ -9,14 +10,14 @@
  *                  x_r[i] = q[i] * scale_b
  *                  avg[i] = ( sum over the ranks r of x_r[i] ) / W, rounded to T.
  * One rank     the gradient still goes through the integers.
- * Arithmetic   f32 for every T, divisions included, and one rounding to T at the end. To send integers and scales and to scale where they
- *              arrive gives the same numbers.
- * Check        |avg - ref| <= 2 * u * |ref| + 1e-6 * sum_r |x_r| / W + (sum of scale_b over the ranks whose quotient |grad[i] / scale_b| lies
- *              within 1e-4 of an integer + 1/2) / W: there a scale that differs in its last bit decides otherwise. u is the unit
- *              roundoff of T; f16 has in addition the step of its smallest numbers.
- * Inputs       N(0,1) times 2^k, k in -6 .. 6 for every block and rank; one block is zero on all ranks, and in one a single element is
- *              1000 times as large, which moves the others to few integers. The error of the integers, at most half a scale, is then far
- *              above the tolerance, so that a plain mean does not pass. The pkb profile is N(0,1).
+ * Arithmetic   f32 for every T, divisions included, and one rounding to T at the end. To send integers and scales and to scale
+ *              where they arrive gives the same numbers.
+ * Check        |avg - ref| <= 2 * u * |ref| + 1e-6 * sum_r |x_r| / W + (sum of scale_b over the ranks whose quotient |grad[i] /
+ *              scale_b| lies within 1e-4 of an integer + 1/2) / W: there a scale that differs in its last bit decides
+ *              otherwise. u is the unit roundoff of T; f16 has in addition the step of its smallest numbers.
+ * Inputs       N(0,1) times 2^k, k in -6 .. 6 for every block and rank; one block is zero on all ranks, and in one a single
+ *              element is 1000 times as large, which moves the others to few integers. The error of the integers, at most half
+ *              a scale, is then far above the tolerance, so that a plain mean does not pass. The pkb profile is N(0,1).
  */
 #include <math.h>
 

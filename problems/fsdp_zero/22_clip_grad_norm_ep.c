@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 22 clip_grad_norm_ep: clipping, in place, of two kinds of gradients by their common norm: experts', which are spread over a grid of
- * ranks, and others'.
+/* 22 clip_grad_norm_ep: clipping, in place, of two kinds of gradients by their common norm: experts', which are spread over a
+ * grid of ranks, and others'.
  *
- * Parameters   M, N: rows and columns of a gradient. ep_size: degree of expert parallelism, E below; 0: max(1, floor(W/2)). max_norm:
- *              problems/fsdp_zero/clip.h.
+ * Parameters   M, N: rows and columns of a gradient. ep_size: degree of expert parallelism, E below; 0: max(1, floor(W/2)).
+ *              max_norm: problems/fsdp_zero/clip.h.
  * Inputs       g_ne, not experts', and g_ep, experts', (M, N) of T, different on every rank.
- * Outputs      total_norm, f32 for every T, the same on every rank, the norm before clipping; out_g_ne, out_g_ep, the gradients after
- *              it, which are the inputs' own storage.
+ * Outputs      total_norm, f32 for every T, the same on every rank, the norm before clipping; out_g_ne, out_g_ep, the gradients
+ *              after it, which are the inputs' own storage.
  *     1. if E > 1: g_ep becomes g_ep / E, rounded to T;
- *     2. the squares of g_ne are summed over all ranks; those of g_ep, as it is now, over ranks with the same place among the experts, r mod
- *        E (W/E ranks, E apart), and the result over E neighbours, which hold different experts. Where E is 1 or does not
- *        divide W, over all ranks at once;
+ *     2. the squares of g_ne are summed over all ranks; those of g_ep, as it is now, over ranks with the same place among the
+ *        experts, r mod E (W/E ranks, E apart), and the result over E neighbours, which hold different experts. Where E is 1 or
+ *        does not divide W, over all ranks at once;
  *     3. total_norm = the root of both sums together; then problems/fsdp_zero/clip.h.
- *              A sum of everything over all ranks gives the same.
+ *              One sum of everything over all ranks gives the same.
  * One rank     E = 1: the norm of both gradients.
- * Arithmetic   squares, sums and the coefficient in f32 for every T, also for f64; g_ep is rounded to T after step 1 and when it is clipped.
- * Check, inputs problems/fsdp_zero/clip.h, 2.5 roundings for g_ne, 3.5 for g_ep, as one multiplication by coefficient / E is correct
- *              too. What is not clipped: g_ne keeps its bits, g_ep those of step 1. Where E is no power of two, step 1 rounds, and a result
- *              need not: 2 * u for g_ep that is not clipped, 4 * u / sqrt(M * N * W) more for the norm.
+ * Arithmetic   squares, sums and the coefficient in f32 for every T, also for f64; g_ep is rounded to T after step 1 and when
+ *              it is clipped.
+ * Check, inputs problems/fsdp_zero/clip.h, 2.5 roundings for g_ne, 3.5 for g_ep, as one multiplication by coefficient / E is
+ *              correct too. What is not clipped: g_ne keeps its bits, g_ep those of step 1. Where E is no power of two, step 1
+ *              rounds, and a result need not: 2 * u for g_ep that is not clipped, 4 * u / sqrt(M * N * W) more for the norm.
  */
 #include <math.h>
 

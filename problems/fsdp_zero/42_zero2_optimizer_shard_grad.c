@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 42 zero2_optimizer_shard_grad: one training step in which every rank owns the optimizer's state and the gradient of a part of the
- * parameters.
+/* 42 zero2_optimizer_shard_grad: one training step in which every rank owns the optimizer's state and the gradient of a part of
+ * the parameters.
  *
  * Parameters, inputs, outputs, check: problems/fsdp_zero/zero.h. The step:
  *     1. rank 0's parameters, as one flat vector, go to all ranks;

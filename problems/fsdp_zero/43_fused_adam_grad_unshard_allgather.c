@@ -3,8 +3,8 @@
  *
  * Parameters   p: elements of a shard. lr, beta1, beta2, eps, step: problems/fsdp_zero/adam.h.
  * Inputs       g, the gradient, already reduced; w, the parameters; m and v, their moments: (p) of T, different on every rank.
- * Output       full (W*p) of T, the same on every rank: the shards w'_q after the step of problems/fsdp_zero/adam.h, in rank order.
- *              The moments are not returned; the inputs stay.
+ * Output       full (W*p) of T, the same on every rank: the shards w'_q after the step of problems/fsdp_zero/adam.h, in rank
+ *              order. The moments are not returned; the inputs stay.
  * One rank     full = w'.
  * Arithmetic   problems/fsdp_zero/adam.h; the gather moves bits.
  * Check        |full - ref| <= dp of problems/fsdp_zero/adam.h with dg = 0.

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 47 fsdp_step_e2e: one training step with parameters, gradients and optimizer state sharded over the ranks, AdamW.
  *
- * Parameters   n_total, d_in, d_hid, d_out: problems/fsdp_zero/mlp.h, with the least d_hid for which W divides the number P of network
- *              parameters; lr, beta1, beta2, eps, step: problems/fsdp_zero/adam.h; wd: weight decay. part = P / W.
- * Inputs       X (rows, d_in) and y (rows, d_out), this rank's part of the batch; theta (part), elements r*part to (r+1)*part - 1 of the flat
- *              network parameters, a range that may begin and end inside a matrix; m and v (part), their moments. All of T.
+ * Parameters   n_total, d_in, d_hid, d_out: problems/fsdp_zero/mlp.h, with the least d_hid for which W divides the number P of
+ *              network parameters; lr, beta1, beta2, eps, step: problems/fsdp_zero/adam.h; wd: weight decay. part = P / W.
+ * Inputs       X (rows, d_in) and y (rows, d_out), this rank's part of the batch; theta (part), elements r*part to (r+1)*part -
+ *              1 of the flat network parameters, a range that may begin and end inside a matrix; m and v (part), their moments.
+ *              All of T.
  * Outputs      theta_new, m_new, v_new (part) of T, the own shard's. The step:
  *     1. all ranks gather the flat parameters;
  *     2. every rank computes the gradient on its rows (problems/fsdp_zero/mlp.h);
@@ -13,9 +14,9 @@
  * One rank     the same without communication; part = P.
  * Arithmetic   sums over the ranks are in T, accumulated in f32 in rank order here; a result may round after every addition.
  * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty().
- * Inputs       X, y, theta N(0,1), so that gradients are of order 1 to 10; moments as in problems/fsdp_zero/adam.h; wd = 1, without which lr *
- *              wd would be lost in T. The pkb profile takes a hundredth of it, and has theta = 0 on all ranks but the first, as
- *              published: there most of the network is 0 and has no gradient.
+ * Inputs       X, y, theta N(0,1), so that gradients are of order 1 to 10; moments as in problems/fsdp_zero/adam.h; wd = 1,
+ *              without which lr * wd would be lost in T. The pkb profile takes a hundredth of it, and has theta = 0 on all
+ *              ranks but the first, as published: there most of the network is 0 and has no gradient.
  */
 #include "problems/fsdp_zero/adam.h"
 #include "problems/fsdp_zero/mlp.h"

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 48 fsdp_and_tp: forward pass of a SwiGLU feed-forward block whose weights are sharded over a grid of ranks.
  *
- * Parameters   n_tp, n_fsdp: the grid, W = n_tp * n_fsdp; 0: n_tp is the smallest divisor of W from 2 on that leaves at least 2, else
- *              1, and n_fsdp follows. D: model width, rounded up to a multiple of both. F: width between, rounded up to a multiple of
- *              n_tp. rows: of the whole batch, rounded up to a multiple of n_fsdp. B = rows / n_fsdp, dr = D / n_fsdp, fc = F / n_tp.
- * Ranks        tp = r mod n_tp, fs = floor(r / n_tp). TP group: the n_tp neighbours with the same fs. FSDP group: the n_fsdp ranks
- *              with the same tp, n_tp apart.
- * Inputs       x (B, D), rows fs*B .. (fs+1)*B - 1 of the batch, the same within a TP group. W1s, W2s (dr, fc): rows fs*dr and on, columns
- *              tp*fc and on of W1, W2 (D, F). W3s (fc, dr): rows tp*fc, columns fs*dr and on of W3 (F, D). All of T.
- * Output       y (B, D) of T, the same within a TP group: the group's rows of (silu(X W1) * (X W2)) W3. With rnd() the rounding to T:
+ * Parameters   n_tp, n_fsdp: the grid, W = n_tp * n_fsdp; 0: n_tp is the smallest divisor of W from 2 on that leaves at least
+ *              2, else 1, and n_fsdp follows. D: model width, rounded up to a multiple of both. F: width between, rounded up to
+ *              a multiple of n_tp. rows: of the whole batch, rounded up to a multiple of n_fsdp. B = rows / n_fsdp, dr = D /
+ *              n_fsdp, fc = F / n_tp.
+ * Ranks        tp = r mod n_tp, fs = floor(r / n_tp). TP group: the n_tp neighbours with the same fs. FSDP group: the n_fsdp
+ *              ranks with the same tp, n_tp apart.
+ * Inputs       x (B, D), rows fs*B .. (fs+1)*B - 1 of the batch, the same within a TP group. W1s, W2s (dr, fc): rows fs*dr and
+ *              on, columns tp*fc and on of W1, W2 (D, F). W3s (fc, dr): rows tp*fc, columns fs*dr and on of W3 (F, D). All of
+ *              T.
+ * Output       y (B, D) of T, the same within a TP group: the group's rows of (silu(X W1) * (X W2)) W3. With rnd() the rounding
+ *              to T:
  *     1. A1, A2 (D, fc): the W1s, W2s of the FSDP group, one below the other; A3 (fc, D): its W3s side by side;
  *     2. x1 = rnd(x A1), x2 = rnd(x A2), z = rnd( rnd(silu(x1)) * x2 ), yp = rnd(z A3); silu(a) = a / (1 + exp(-a));
  *     3. y = the sum of yp over the TP group, in T.
  * One rank     nothing is communicated.
  * Arithmetic   products accumulate in f32 (f64 for T = f64; true f32 for T = f32).
- * Check        for every row y of the reference's result, with q = (1.5 + sqrt(n_tp)/2 + 6/sqrt(D)) * u + 4 * sqrt(max(D, F)) * e,
+ * Check        for every row y of the reference's result, with
+ *                  q = (1.5 + sqrt(n_tp)/2 + 6/sqrt(D)) * u + 4 * sqrt(max(D, F)) * e,
  *                  rms(y' - y) <= q * rms(y),   |y'[j] - y[j]| <= 4 * q * rms(y) for every element,
- *              u the unit roundoff of T, e that of the accumulation: z, rounded several times, is larger than a row that happens to
- *              be small, which short rows do more often.
- * Inputs       x N(0,1); W1, W2 N(0,1) / sqrt(D), W3 N(0,1) / sqrt(F), which keep values of order 1. The pkb profile does not scale.
+ *              u the unit roundoff of T, e that of the accumulation: z, rounded several times, is larger than a row that
+ *              happens to be small, which short rows do more often.
+ * Inputs       x N(0,1); W1, W2 N(0,1) / sqrt(D), W3 N(0,1) / sqrt(F), which keep values of order 1. The pkb profile does not
+ *              scale.
  */
 #include <math.h>
 

@@ -8,11 +8,12 @@
  *                  shard[i] = rnd( rnd( sum over the ranks q of rec_q[r*p + i] ) / W );
  *              hist_new (hl), bf16, the history after g. Both differ on every rank.
  * One rank     shard = rec.
- * Arithmetic   scales and quotients in f32 for every T; the sum is in T, accumulated in f32 (f64 for T = f64) in rank order here, and may
- *              round after every addition.
- * Check        hist_new exact. |shard - ref| <= ( sum over the ranks of ties (problems/fsdp_zero/fp8.h) + (W + 4) * u * sum over the ranks of
- *              |rec_q| ) / W, and ||shard - ref|| <= (1.5 + sqrt(W)/2) * u * ||ref||, u the unit roundoff of T, in the second at least 2^-22; the
- *              error of e4m3, 2 to 3 %, is far above.
+ * Arithmetic   scales and quotients in f32 for every T; the sum is in T, accumulated in f32 (f64 for T = f64) in rank order
+ *              here, and may round after every addition.
+ * Check        hist_new exact. |shard - ref| <= ( sum over the ranks of ties (problems/fsdp_zero/fp8.h) + (W + 4) * u * sum
+ *              over the ranks of |rec_q| ) / W, and ||shard - ref|| <= (1.5 + sqrt(W)/2) * u * ||ref||, u the unit roundoff of
+ *              T, in the second at least 2^-22; f16 has the step of its smallest numbers in addition. The error of e4m3, 2 to 3
+ *              %, is far above.
  * Inputs       problems/fsdp_zero/fp8.h.
  */
 #include <math.h>

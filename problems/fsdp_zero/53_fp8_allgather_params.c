@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 53 fp8_allgather_params: every rank rounds its shard of the parameters through FP8 with a scale of its own; all ranks get all shards.
+/* 53 fp8_allgather_params: every rank rounds its shard of the parameters through FP8 with a scale of its own; all ranks get all
+ * shards.
  *
  * Parameters   p: elements of a shard. hl: entries of the history.
  * Inputs       w (p) of T; hist (hl), bf16 whatever T is. Both differ on every rank.
- * Outputs      full (W*p) of T, the same on every rank: rec of every rank (problems/fsdp_zero/fp8.h), in rank order; hist_new (hl), bf16,
- *              the history after w, different on every rank.
+ * Outputs      full (W*p) of T, the same on every rank: rec of every rank (problems/fsdp_zero/fp8.h), in rank order; hist_new
+ *              (hl), bf16, the history after w, different on every rank.
  * One rank     full = rec.
  * Arithmetic   scales and quotients in f32 for every T; the gather moves bits.
- * Check        hist_new exact. |full - ref| <= ties (problems/fsdp_zero/fp8.h) + (2 * u + 2^-22) * |ref|, u the unit roundoff of T; f16 has the
- *              step of its smallest numbers in addition.
+ * Check        hist_new exact. |full - ref| <= ties (problems/fsdp_zero/fp8.h) + (2 * u + 2^-22) * |ref|, u the unit roundoff
+ *              of T; f16 has the step of its smallest numbers in addition.
  * Inputs       problems/fsdp_zero/fp8.h.
  */
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step of Adam (Kingma, Ba: "Adam: a method for stochastic optimization", ICLR 2015), and of AdamW, element by element, with state in
- * T and a rounding after every operation; there is no copy in a wider type. With rnd() the rounding to T, bc1 = 1 - beta1^step,
- * bc2 = 1 - beta2^step in f64, and everything within rnd() in f32 (f64 for T = f64), constants included:
+/* A step of Adam (Kingma, Ba: "Adam: a method for stochastic optimization", ICLR 2015), and of AdamW, element by element, with
+ * state in T and a rounding after every operation; there is no copy in a wider type. With rnd() the rounding to T, bc1 = 1 -
+ * beta1^step, bc2 = 1 - beta2^step in f64, and everything within rnd() in f32 (f64 for T = f64), constants included:
  *     m' = rnd( rnd(beta1 * m) + (1 - beta1) * g )
  *     v' = rnd( rnd(beta2 * v) + (1 - beta2) * g * g )
  *     direction = rnd( rnd(m' / bc1) / rnd( rnd(sqrt(rnd(v' / bc2))) + eps ) )
@@ -14,19 +14,20 @@
  *     dv = (1 - beta2) * (2 * |g| + dg) * dg + 3 * u * |v'|
  *     dp = lr * ( dm / bc1 / d + |direction| * (dv / (2 * v') + 8 * u) ) + 2 * u * |p'|
  *          and with weight decay u * |p'| + 3 * u * lr * weight_decay * |p| more
- * with d = sqrt(v' / bc2) + eps, u the unit roundoff of T: the first order of the formulas above, and u for every rounding that one
- * evaluation has and another may not have. f16 has the step of its smallest numbers in addition.
+ * with d = sqrt(v' / bc2) + eps, u the unit roundoff of T: the first order of the formulas above, and u for every rounding that
+ * one evaluation has and another may not have. f16 has the step of its smallest numbers in addition.
  *
- * Inputs. With moments of zero, the published recipe, a first step is +-lr whatever the gradient: m = 0.5 * N(0,1), v uniform in
- * [0.01, 0.05) make all outputs depend on all inputs. The published rates are too small to show in T as well: the pkb profile takes a
- * hundredth of lr and weight decay.
+ * Inputs. With moments of zero, the published recipe, a first step is +-lr whatever the gradient: m = 0.5 * N(0,1), v uniform
+ * in [0.01, 0.05) make all outputs depend on all inputs. The published rates are too small to show in T as well: the pkb
+ * profile takes a hundredth of lr and weight decay.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_ADAM_H
 #define PKB_PROBLEMS_FSDP_ZERO_ADAM_H
 
 #include "problems/kit.h"
 
-/* Parameters of the optimizer: five in a row, named as the problem names them. `first` below is the number of the first of them. */
+/* Parameters of the optimizer: five in a row, named as the problem names them. `first` below is the number of the first of
+ * them. */
 #define ADAM_PARAMS(lr, beta1, beta2)                                                                                            \
     {"lr", lr, lr, false, "learning rate; a hundredth of it in the pkb profile"},                                                \
         {beta1, 0.9, 0.9, false, "decay of the first moment"}, {beta2, 0.999, 0.999, false, "decay of the second moment"},       \
@@ -44,7 +45,8 @@ struct adam {
 /* From the parameters of a call. */
 struct adam adam_of(const struct problem_call *c, int first);
 
-/* The parameters make sense, and T has room for second moments: f16 has none for those of the pkb profile. 0, or -1 with the reason. */
+/* The parameters make sense, and T has room for second moments: f16 has none for those of the pkb profile. 0, or -1 with the
+ * reason. */
 int adam_supports(const struct problem_setting *s, int first, struct pkb_error *err);
 
 /* Sets a trial's step and the profile's learning rate. */

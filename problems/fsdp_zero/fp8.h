@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FP8 with delayed scaling: a vector x of T goes through e4m3 with one scale, which comes from a history of largest magnitudes. In f32 for
- * every T:
+/* FP8 with delayed scaling: a vector x of T goes through e4m3 with one scale, which comes from a history of largest magnitudes.
+ * In f32 for every T:
  *     a = max over i of |x[i]|
  *     history'[i] = history[i + 1],   history'[last] = a in bf16
  *     scale = max(max over history', 1e-12) / 448
  *     q[i] = x[i] / scale in e4m3 (fn: no infinity, largest number 448, subnormals from 2^-9), nearest, ties to even
  *     rec[i] = q[i] * scale, rounded to T.
- * A quotient is at most 448 * (1 + 2^-8), which rounds to 448. To send q and the scale and to multiply where they arrive gives the same.
+ * A quotient is at most 448 * (1 + 2^-8), which rounds to 448. To send q and the scale and to multiply where they arrive gives
+ * the same.
  *
- * Check. The history is exact. A scale that differs in its last bit, as from a multiplication by 1/448, may round a quotient the other way
- * that lies within 1e-5 of the middle between two numbers: there rec may be off by what e4m3 makes of the quotient 1e-5 above and
- * below, times the scale (fp8_ties). Everywhere else it is off by roundings of the product alone.
+ * Check. The history is exact. A scale that differs in its last bit, as from a multiplication by 1/448, may round a quotient
+ * the other way that lies within 1e-5 of the middle between two numbers: there rec may be off by what e4m3 makes of the
+ * quotient 1e-5 above and below, times the scale (fp8_ties). Everywhere else it is off by roundings of the product alone.
  *
- * Inputs. x = N(0,1) times 2^-(i mod 12), which reaches the subnormals, and 2^((r + trial) mod 3). The history is uniform in [0, 8), and
- * in odd trials its oldest entry, which is dropped, is the largest, between 8 and 16; so the scale comes from x or from the history,
- * and sometimes from a wrong entry where that is not dropped. The pkb profile: N(0,1), and a history of 1e-8, which never counts.
+ * Inputs. x = N(0,1) times 2^-(i mod 12), which reaches the subnormals, and 2^((r + trial) mod 3). The history is uniform in
+ * [0, 8), and in odd trials its oldest entry, which is dropped, is the largest, between 8 and 16; so the scale comes from x or
+ * from the history, and sometimes from a wrong entry where that is not dropped. The pkb profile: N(0,1), and a history of 1e-8,
+ * which never counts.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_FP8_H
 #define PKB_PROBLEMS_FSDP_ZERO_FP8_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forward and backward pass of the network that the training steps train: two layers, ReLU between them, mean square error, on the
- * rows of one rank. With rnd() the rounding to T, products and column sums accumulated in f32 (f64 for T = f64):
+/* Forward and backward pass of the network that the training steps train: two layers, ReLU between them, mean square error, on
+ * the rows of one rank. With rnd() the rounding to T, products and column sums accumulated in f32 (f64 for T = f64):
  *     Z = rnd( X W1^T + b1 ),   H = max(Z, 0),   O = rnd( H W2^T + b2 )
  *     dO = rnd( c * rnd(O - y) ),   c = rnd( 2 / (rows * d_out) )
  *     dW2 = rnd( dO^T H ),   db2 = rnd( column sums of dO )
  *     dZ = rnd( dO W2 ) where Z > 0, else 0
  *     dW1 = rnd( dZ^T X ),   db1 = rnd( column sums of dZ ).
- * Parameters and gradients travel as flat vectors of P
- * elements: W1 (d_hid, d_in), b1 (d_hid), W2 (d_out, d_hid), b2 (d_out), row by row.
+ * Parameters and gradients travel as flat vectors of P elements: W1 (d_hid, d_in), b1 (d_hid), W2 (d_out, d_hid), b2 (d_out),
+ * row by row.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_MLP_H
 #define PKB_PROBLEMS_FSDP_ZERO_MLP_H
@@ -33,7 +33,8 @@ struct mlp {
 /* The sizes of a setting. */
 struct mlp mlp_of(const struct problem_setting *s, int first);
 
-/* The same with as few more hidden features as it takes for P to be a multiple of W; 0 of them when 1024 numbers do not help. */
+/* The same with as few more hidden features as it takes for P to be a multiple of W; 0 of them when 1024 numbers do not help.
+ * */
 struct mlp mlp_divisible(const struct problem_setting *s, int first);
 
 /* All sizes are positive, and with `divisible` there is such a number. 0, or -1 with the reason. */
@@ -80,8 +81,8 @@ pkb_tensor *mlp_mean_gradient(const struct problem_call *c, const struct mlp *n,
 /* By how much another correct evaluation may differ in the gradient's mean over all ranks, f32, flat: the sum of
  *     K * RMS of the part that the element is in, for what is rounded on the way (K = 24 u, at least 1e-4 for f32),
  *     (W + 1) * u * mean over the ranks of |g_q|, for the sum over the ranks,
- *     the mean of |dZ|^T |X| (|dZ| for b1) over elements of Z that are closer to 0 than the accumulation is exact, 4 * sqrt(d_in) * e *
- *     (|X| |W1|^T + |b1|): there ReLU may open in one evaluation and not in the other.
+ *     the mean of |dZ|^T |X| (|dZ| for b1) over elements of Z that are closer to 0 than the accumulation is exact, 4 *
+ *     sqrt(d_in) * e * (|X| |W1|^T + |b1|): there ReLU may open in one evaluation and not in the other.
  * `mean` is the flat mean itself. Collective. */
 pkb_tensor *mlp_uncertainty(const struct problem_call *c, const struct mlp *n, const pkb_tensor *x, const pkb_tensor *y,
                             const pkb_tensor *flat, const pkb_tensor *mean);

@@ -2,14 +2,15 @@
 /* What the ZeRO training steps 41 and 42 share. P is the number of parameters, part = P / W; rank r owns elements r*part to
  * (r+1)*part - 1 of the flat vector (problems/fsdp_zero/mlp.h), a range that may begin and end inside a matrix.
  *
- * Parameters   n_total, d_in, d_hid, d_out: problems/fsdp_zero/mlp.h, with the least d_hid for which W divides P; lr, beta1, beta2, eps,
- *              step: problems/fsdp_zero/adam.h.
- * Inputs       X (rows, d_in) and y (rows, d_out), this rank's part of the batch; W1, b1, W2, b2, which count on rank 0 alone; m and v (part),
- *              the moments of the own part. All of T.
+ * Parameters   n_total, d_in, d_hid, d_out: problems/fsdp_zero/mlp.h, with the least d_hid for which W divides P; lr, beta1,
+ *              beta2, eps, step: problems/fsdp_zero/adam.h.
+ * Inputs       X (rows, d_in) and y (rows, d_out), this rank's part of the batch; W1, b1, W2, b2, which count on rank 0 alone;
+ *              m and v (part), the moments of the own part. All of T.
  * Outputs      W1_new, b1_new, W2_new, b2_new, the same on every rank; m_new, v_new (part), the own part's.
  * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty().
- * Inputs       X, y and the parameters N(0,1) on every rank, so that gradients are of order 1 to 10; those of ranks other than 0
- *              are to be ignored. Moments as in problems/fsdp_zero/adam.h. In the pkb profile the other ranks' parameters are 0.
+ * Inputs       X, y and the parameters N(0,1) on every rank, so that gradients are of order 1 to 10; those of ranks other than
+ *              0 are to be ignored. Moments as in problems/fsdp_zero/adam.h. In the pkb profile the other ranks' parameters are
+ *              0.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_ZERO_H
 #define PKB_PROBLEMS_FSDP_ZERO_ZERO_H

@@ -2,10 +2,10 @@
 /* 63 deepmd_kalman_filter_optimizer: one step of a Kalman filter as optimizer, block by block.
  *
  * Parameters   nb: blocks of a rank. n: weights of a block. lambda: forgetting factor. nue: its schedule.
- * Inputs       H (nb, n, 1), derivatives; error, a scalar; weights (nb, n, 1); P (nb, n, n), covariances. All f64 whatever T is, all different
- *              on every rank, error too.
- * Outputs      weights_all (W*nb, n, 1), the new weights of all ranks in rank order, the same on every rank; P_new (nb, n, n), the own
- *              blocks'; lambda_next, a scalar. All f64. With k_i = P_i H_i:
+ * Inputs       H (nb, n, 1), derivatives; error, a scalar; weights (nb, n, 1); P (nb, n, n), covariances. All f64 whatever T
+ *              is, all different on every rank, error too.
+ * Outputs      weights_all (W*nb, n, 1), the new weights of all ranks in rank order, the same on every rank; P_new (nb, n, n),
+ *              the own blocks'; lambda_next, a scalar. All f64. With k_i = P_i H_i:
  *                  t = sum over the ranks, over their blocks i, of ( lambda + H_i^T k_i ),   a = 1 / t
  *                  weights_i + (a * error) * k_i,   P_new_i = (1/lambda) * (P_i - a * k_i k_i^T)
  *                  lambda_next = nue * lambda + 1 - nue.
@@ -13,9 +13,9 @@
  * One rank     the same without communication.
  * Arithmetic   f64 in any order.
  * Check        |difference| <= 1e-10 + 1e-12 * |ref|, far below what a step changes.
- * Inputs       H = 0.3 * N(0,1), weights N(0,1), error 0.5 to 2 with either sign; P is the identity plus a symmetric matrix of N(0,1) / (4
- *              sqrt(n)), whose eigenvalues are within -1/2 .. 1/2; lambda in (0.9, 0.99), nue in (0.99, 0.999), new in every trial. The pkb
- *              profile has H = 0.01 * N(0,1), error N(0,1), P the identity and the parameters.
+ * Inputs       H = 0.3 * N(0,1), weights N(0,1), error 0.5 to 2 with either sign; P is the identity plus a symmetric matrix of
+ *              N(0,1) / (4 sqrt(n)), whose eigenvalues are within -1/2 .. 1/2; lambda in (0.9, 0.99), nue in (0.99, 0.999), new
+ *              in every trial. The pkb profile has H = 0.01 * N(0,1), error N(0,1), P the identity and the parameters.
  */
 #include <math.h>
 

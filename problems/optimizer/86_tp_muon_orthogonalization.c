@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 86 tp_muon_orthogonalization: a matrix whose columns are spread over the ranks becomes nearly orthogonal by Newton-Schulz steps.
+/* 86 tp_muon_orthogonalization: a matrix whose columns are spread over the ranks becomes nearly orthogonal by
+ * Newton-Schulz steps.
  *
- * Parameters   R: rows. Cg: columns over all ranks, rounded up to a multiple of W; Cl = Cg / W. steps: a multiple of the number of triples of
- *              the coefficient set. type: the set, 0 simple, 1 quintic, 2 polar express, 3 AOL (the tables below). pdim: 1: x is (R, Cl),
- *              its columns r*Cl and on of the matrix; 0: x is the transpose of that, (Cl, R). eps: least norm.
+ * Parameters   R: rows. Cg: columns over all ranks, rounded up to a multiple of W; Cl = Cg / W. steps: a multiple of the number
+ *              of triples of the coefficient set. type: the set, 0 simple, 1 quintic, 2 polar express, 3 AOL (the tables
+ *              below). pdim: 1: x is (R, Cl), its columns r*Cl and on of the matrix; 0: x is the transpose of that, (Cl, R).
+ *              eps: least norm.
  * Input        x of T, different on every rank.
  * Output       y of T like x, different on every rank. With X = x, or its transpose, in f32:
  *                  X = X / max(sqrt( sum over the ranks, over all elements, of X^2 ), eps)
@@ -12,11 +14,11 @@
  *                  y = X, transposed back, rounded to T.
  * One rank     nothing is communicated.
  * Arithmetic   f32 for every T, products too; one rounding at the end.
- * Check        over y as a whole ||y' - y|| <= 5e-3 * ||y||, and every element within 3e-2 * rms(y): TF32 products pass (1e-3), those of bf16
- *              operands do not (8e-3), and rounding y to bf16 takes 1.7e-3.
- * Inputs       N(0,1) + 0.01 * r, times 1, 1/1024 or 1024 in turn of the trials, which must not change the result; one that is normalised by
- *              each rank's own norm comes out wrong. The pkb profile does not scale.
- * Dtype        The specification has x in bf16 for every T; here it is of T, which at bf16 is the same.
+ * Check        over y as a whole ||y' - y|| <= 5e-3 * ||y||, and every element within 3e-2 * rms(y): TF32 products pass (1e-3),
+ *              those of bf16 operands do not (8e-3), and rounding y to bf16 takes 1.7e-3.
+ * Inputs       N(0,1) + 0.01 * r, times 1, 1/1024 or 1024 in turn of the trials, which must not change the result; one that is
+ *              normalised by each rank's own norm comes out wrong. The pkb profile does not scale.
+ * Dtype        As published, x is bf16 whatever T is; here it is of T, which at bf16 is the same.
  */
 #include <math.h>
 

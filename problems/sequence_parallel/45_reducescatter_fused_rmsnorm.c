@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 45 reducescatter_fused_rmsnorm: the mean of all ranks' vectors, scattered, and RMS normalisation of the rows received.
  *
- * Parameters   M: rows over all ranks; a rank receives rows = max(2, floor(max(M, W) / max(W, 4))). hidden: length of a row. eps: added to
- *              the mean square. chunk = rows * hidden.
+ * Parameters   M: rows over all ranks; a rank receives rows = max(2, floor(max(M, W) / max(W, 4))). hidden: length of a row.
+ *              eps: added to the mean square. chunk = rows * hidden.
  * Inputs       x (W*chunk) of T, different on every rank; gamma (hidden) of T, the same on all.
  * Output       y (rows, hidden) of T, different on every rank. With rnd() the rounding to T:
  *                  a = rnd( rnd( sum over the ranks q of x_q[r*chunk .. (r+1)*chunk - 1] ) / W ), as rows
@@ -11,11 +11,13 @@
  * One rank     a = x.
  * Arithmetic   the sum is in T, with f32 accumulation (f64 for T = f64) in rank order here; the norm is in f32 for every T.
  * Check        with da = (W + 1) * u * sum_q |x_q| / W + u * |a|, what the sum's order and roundings may change,
- *                  |y - yr| <= |gamma| * inv * (da + |a| * inv^2 * mean of |a| * da) + (2 * u + 2^-20) * |yr|      element by element,
- *                  ||y - yr|| <= (1.5 + sqrt(W)/2) * u * ||yr|| (u at least 2^-21)                               as a whole.
+ *                  |y - yr| <= |gamma| * inv * (da + |a| * inv^2 * mean of |a| * da) + (2 * u + 2^-20) * |yr|
+ *              for every element, and as a whole, with u at least 2^-21,
+ *                  ||y - yr|| <= (1.5 + sqrt(W)/2) * u * ||yr||.
  *              u is the unit roundoff of T; f16 has in addition the step of its smallest numbers.
- * Inputs       N(0,1); row j of every chunk times 1, 1/4096, 1/16, 1/256 in turn, the same on every rank: where a is below sqrt(eps) a sum
- *              without the division shows. gamma comes from a stream of its own. The pkb profile does not scale rows.
+ * Inputs       N(0,1); row j of every chunk times 1, 1/4096, 1/16, 1/256 in turn, the same on every rank: where a is below
+ *              sqrt(eps) a sum without the division shows. gamma comes from a stream of its own. The pkb profile does not scale
+ *              rows.
  */
 #include <math.h>
 
