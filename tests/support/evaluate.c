@@ -195,6 +195,10 @@ static void call_reference(struct rt *rt, const struct evaluation_rank *r, struc
         .out = d->out,
     };
     p->reference(&call);
+    for (int k = 0; k < r->n_out + r->n_evidence; k++) {
+        if (d->tol[k])
+            rt_fill_bytes(rt, d->tol[k], 0);
+    }
     if (d->any_bound)
         p->bound(&call, d->tol);
 }

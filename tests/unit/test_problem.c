@@ -256,6 +256,45 @@ static void the_tolerance_profile_decides_the_check(void **state)
     assert_int_equal(check.kind, CHECK_BOUND);
 }
 
+static void check_output(const struct problem_setting *s, int k)
+{
+    const struct problem *p = s->problem;
+    struct problem_setting last = *s;
+    struct problem_check check, there;
+    last.rank = s->world - 1;
+    problem_check_for(s, k, &check);
+    problem_check_for(&last, k, &there);
+    if (check.kind != there.kind)
+        fail_msg("%s, %d ranks, output %d: the kind of check depends on the rank", p->name, s->world, k);
+    if ((check.kind == CHECK_BOUND && !p->bound) || (check.kind == CHECK_OWN && !p->verify))
+        fail_msg("%s, %d ranks, output %d: nothing computes the bound, or compares", p->name, s->world, k);
+    const double limits[] = {check.atol, check.rtol, check.frobenius, check.row_max, check.row_rms, (double)check.row};
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        assert_true(isfinite(limits[i]) && limits[i] >= 0);
+    if (check.kind == CHECK_ROWS && !(check.row_max > 0 && check.row_rms > 0 && check.row_rms < 1))
+        fail_msg("%s, %d ranks, output %d: rows may be %g off", p->name, s->world, k, check.row_rms);
+}
+
+static void checks_have_what_they_need(void **state)
+{
+    (void)state;
+    static const int dtypes[] = {PKB_BF16, PKB_F16, PKB_F32, PKB_F64}, worlds[] = {1, 2, 4, 8, 17};
+    for (const struct problem *const *p = selected_problems(); *p; p++) {
+        for (int i = 0; i < 20; i++) {
+            struct problem_tensor t[PROBLEM_MAX_TENSORS];
+            struct problem_setting s;
+            problem_setting_init(&s, *p, SHAPE_TINY, dtypes[i % 4], 0, worlds[i / 4]);
+            if (problem_setting_check(&s, NULL) < 0)
+                continue;
+            int n = (*p)->outputs(&s, t), evidence = problem_evidence_of(&s, t);
+            for (int k = 0; k < n; k++)
+                check_output(&s, k);
+            assert_true(evidence == 0 || (*p)->bound);
+            assert_true(n + evidence <= PROBLEM_MAX_TENSORS);
+        }
+    }
+}
+
 /* ---- costs --------------------------------------------------------------------------------------------------------- */
 
 /* Tiny shape, bf16, by hand. */
@@ -353,6 +392,7 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(every_problem_runs_at_the_usual_sizes),
         cmocka_unit_test(the_tolerance_profile_decides_the_check),
+        cmocka_unit_test(checks_have_what_they_need),
         cmocka_unit_test(costs_are_those_computed_by_hand),
         cmocka_unit_test(inputs_are_a_function_of_setting_and_trial),
     };
