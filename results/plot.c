@@ -101,13 +101,21 @@ static void tick(const struct plot *p, FILE *out, bool is_x, double value)
     }
 }
 
+/* At powers of the base, of every second, third, ... one where there are more than eight. */
+static void log_axis(const struct plot *p, FILE *out, bool is_x, const struct plot_axis *a)
+{
+    double base = a->log2 ? 2 : 10;
+    int first = (int)ceil(log(a->low) / log(base) - 1e-9), last = (int)floor(log(a->high) / log(base) + 1e-9);
+    int step = (last - first) / 8 + 1;
+    for (int power = last; power >= first; power -= step)
+        tick(p, out, is_x, pow(base, power));
+}
+
 static void axis(const struct plot *p, FILE *out, bool is_x)
 {
     const struct plot_axis *a = is_x ? &p->x : &p->y;
     if (a->log2 || a->log10) {
-        double base = a->log2 ? 2 : 10, first = pow(base, ceil(log(a->low) / log(base) - 1e-9));
-        for (double v = first; v <= a->high * 1.000001; v *= base)
-            tick(p, out, is_x, v);
+        log_axis(p, out, is_x, a);
         return;
     }
     double step = tick_step(a);

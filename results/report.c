@@ -31,8 +31,7 @@ static int merge_if_stale(const char *run, struct pkb_error *err)
 /* Tables that the text report does not lay out itself. */
 static int print_sheets(const struct report_sheets *s, FILE *out, const struct report_options *o, bool all, struct pkb_error *err)
 {
-    static const char *const names[] = {"speedups",    "published", "change_models", "changes",
-                                        "utilisation", "scaling",   "families",      "new"};
+    static const char *const names[] = {"speedups", "published", "change_models", "changes", "utilisation", "scaling", "new"};
     size_t n = all ? sizeof(names) / sizeof(names[0]) : 1;
     for (size_t i = 0; i < n; i++) {
         const struct sheet *sheet = report_sheets_find(s, names[i]);

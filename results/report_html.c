@@ -25,7 +25,7 @@ static const char style[] =
     ".scroll{overflow-x:auto;margin:1rem 0 1.6rem}.scroll:focus-visible{outline:2px solid var(--accent)}"
     "table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}"
     "caption{text-align:left;font-weight:600;padding:.2rem 0 .5rem;font-size:.98rem}caption .note{display:block;font-weight:400;"
-    "color:var(--soft);font-size:.85rem;max-width:85ch}\n"
+    "color:var(--soft);font-size:.85rem;max-width:min(85ch,calc(100vw - 2.5rem))}\n"
     "th,td{padding:.28rem .7rem;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}"
     "td{max-width:46ch;overflow:hidden;text-overflow:ellipsis}tbody th{font-weight:500;max-width:40ch;overflow:hidden;"
     "text-overflow:ellipsis}thead th{border-bottom:2px solid var(--soft);font-weight:600;vertical-align:bottom}"

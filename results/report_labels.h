@@ -10,12 +10,13 @@
 #define LABEL_MAX 24
 #define LABELS_MAX_MARKS 10 /* more samples than that are shown as counts */
 
-enum labels_table { LABELS_OUTCOMES, LABELS_PROBLEMS };
+enum labels_table { LABELS_OUTCOMES, LABELS_FAMILIES, LABELS_PROBLEMS };
 
 struct labels {
     const struct report_data *d;
     bool letters;
     int fixed; /* width of the problem table without the models' columns */
+    int spare; /* of it: what problems' names can do without */
     int marks; /* width of a model's cell there */
 };
 

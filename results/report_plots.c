@@ -8,7 +8,8 @@
 
 #include "results/plot.h"
 
-#define SCATTER_MAX 500 /* marks of a model */
+#define SCATTER_MAX 500        /* marks of a model */
+#define LEAST_UTILISATION 1e-4 /* what is below would stretch the axes over empty decades */
 
 static int column_of(const struct sheet *s, const char *key)
 {
@@ -128,6 +129,8 @@ static int candidates_of(const struct report_data *d, int model, struct plot_poi
 static void widen(struct plot *p, const struct plot_point *points, int n)
 {
     for (int i = 0; i < n; i++) {
+        if (points[i].y < LEAST_UTILISATION)
+            continue;
         p->x.low = fmin(p->x.low, points[i].x);
         p->x.high = fmax(p->x.high, points[i].x);
         p->y.low = fmin(p->y.low, points[i].y);
@@ -143,7 +146,8 @@ static int scatter(const struct report_data *d, FILE *out, struct pkb_error *err
     struct plot p = {.id = "roofline",
                      .title = "Roofline: utilisation over the time that the hardware needs",
                      .description =
-                         "One mark per correct candidate; the quantiles are in the table of closeness to the hardware.",
+                         "One mark per correct candidate that utilises 0.01 % or more; the quantiles are in the table of "
+                         "closeness to the hardware.",
                      .x = {.label = "bound, us", .low = 1e300, .high = 0, .log10 = true},
                      .y = {.label = "bound / measured", .low = 0.1, .high = 1, .share = true, .log10 = true},
                      .series = series,
@@ -157,7 +161,7 @@ static int scatter(const struct report_data *d, FILE *out, struct pkb_error *err
     if (rc == 0 && p.x.high > 0) {
         p.x.low = pow(10, floor(log10(p.x.low)));
         p.x.high = pow(10, floor(log10(p.x.high)) + 1);
-        p.y.low = pow(10, floor(log10(fmax(p.y.low, 1e-6))));
+        p.y.low = pow(10, floor(log10(p.y.low)));
         p.y.high = p.y.high > 1 ? pow(10, ceil(log10(p.y.high))) : 1;
         plot_print(&p, out);
     }

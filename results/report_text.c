@@ -277,6 +277,68 @@ static int outcome_tables(const struct printer *p, struct pkb_error *err)
     return 0;
 }
 
+/* ---- families -------------------------------------------------------------------------------------------------------- */
+
+static const struct report_group *family_of(const struct report_data *d, int model, const char *family)
+{
+    for (size_t i = 0; i < d->families.n; i++)
+        if (d->families.items[i].model == model && strcmp(d->families.items[i].key, family) == 0)
+            return &d->families.items[i];
+    return NULL;
+}
+
+/* "12/3?": 12 solved, 3 of them fast, or more. */
+static void family_cell(const struct printer *p, struct table *t, const struct report_group *g)
+{
+    int k = p->d->k_max - 1;
+    if (!g) {
+        table_cell(t, TABLE_FAINT, "-");
+        return;
+    }
+    const struct metrics_at_k *pass = &g->metrics.pass[k], *fast = &g->metrics.fast[k];
+    table_cell(t, pass->solved ? TABLE_PLAIN : TABLE_FAINT, "%lld%s/%lld%s", (long long)pass->solved,
+               pass->undecided + pass->absent ? "?" : "", (long long)fast->solved, fast->undecided + fast->absent ? "?" : "");
+}
+
+static bool is_first_of(const struct report_groups *g, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(g->items[k].key, g->items[i].key) == 0)
+            return false;
+    return true;
+}
+
+static int family_block(const struct printer *p, int first, int end, struct pkb_error *err)
+{
+    const struct report_groups *g = &p->d->families;
+    struct table *t = table_create();
+    table_column(t, NULL, "family", TABLE_LEFT, 24);
+    table_column(t, NULL, p->tasks, TABLE_RIGHT, 0);
+    for (int m = first; m < end; m++)
+        table_column(t, NULL, labels_short(&p->labels, m), TABLE_RIGHT, LABEL_MAX);
+    for (size_t i = 0; i < g->n; i++) {
+        if (!is_first_of(g, i))
+            continue;
+        table_cell(t, TABLE_PLAIN, "%s", g->items[i].key);
+        table_cell(t, TABLE_PLAIN, "%lld", (long long)g->items[i].metrics.tasks);
+        for (int m = first; m < end; m++)
+            family_cell(p, t, family_of(p->d, m, g->items[i].key));
+    }
+    return finish(p, t, err);
+}
+
+static int family_tables(const struct printer *p, struct pkb_error *err)
+{
+    char text[128];
+    (void)snprintf(text, sizeof(text), "By family: pass@%d/fast%g@%d (12/3?: 12 solved, 3 fast; ?: or more, samples are missing)",
+                   p->d->k_max, p->d->p, p->d->k_max);
+    heading(p, text);
+    for (int first = 0; first < p->d->n_models; first = labels_block(&p->labels, first, LABELS_FAMILIES))
+        if (family_block(p, first, labels_block(&p->labels, first, LABELS_FAMILIES), err) < 0)
+            return -1;
+    return 0;
+}
+
 /* ---- problems -------------------------------------------------------------------------------------------------------- */
 
 static void problem_columns(const struct printer *p, struct table *t, int first, int end)
@@ -419,6 +481,8 @@ int report_text_problems(const struct report_data *d, FILE *out, bool colour, bo
 {
     struct printer p;
     prepare(&p, d, out, colour);
+    if (with_problems && family_tables(&p, err) < 0)
+        return -1;
     if (outcome_tables(&p, err) < 0 || (with_problems && problem_tables(&p, err) < 0))
         return -1;
     if (!with_problems)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "results/table.h"
 
+#include "results/report_labels.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #define INDENT 2
 #define MIN_FITTED 8
 #define GAP 2
+#define NARROW_GAP 1 /* of a table that would be too wide otherwise */
 
 struct column {
     char group[MAX_TEXT], title[MAX_TEXT];
@@ -27,12 +30,16 @@ struct table {
     int n_columns;
     struct cell *cells;
     size_t n_cells, capacity;
+    int gap; /* between columns */
     bool failed;
 };
 
 struct table *table_create(void)
 {
-    return calloc(1, sizeof(struct table));
+    struct table *t = calloc(1, sizeof(*t));
+    if (t)
+        t->gap = GAP;
+    return t;
 }
 
 void table_destroy(struct table *t)
@@ -130,9 +137,9 @@ static int group_end(const struct table *t, int first)
 
 static int span_width(const struct table *t, int first, int last)
 {
-    int width = -GAP;
+    int width = -t->gap;
     for (int i = first; i <= last; i++)
-        width += t->columns[i].width + GAP;
+        width += t->columns[i].width + t->gap;
     return width;
 }
 
@@ -152,9 +159,9 @@ static int column_width(const struct table *t, int column)
 
 int table_width(const struct table *t)
 {
-    int width = -GAP;
+    int width = -t->gap;
     for (int i = 0; i < t->n_columns; i++)
-        width += column_width(t, i) + GAP;
+        width += column_width(t, i) + t->gap;
     return width;
 }
 
@@ -212,18 +219,19 @@ static void print_text(FILE *out, const char *text, enum table_style style, bool
             (void)fprintf(out, "%s%c%s", codes[mark_style(*text)], *text, table_style_off(true));
 }
 
-/* Text in a field; nothing follows the last column, so that lines have no trailing blanks. */
-static void print_field(FILE *out, const char *text, enum table_align align, int width, bool last, enum table_style style,
-                        bool colour)
+/* Text in a column; nothing follows the last one, so that lines have no trailing blanks. */
+static void print_field(const struct table *t, int column, FILE *out, const char *text, enum table_style style, bool colour)
 {
-    int fill = width - (int)strlen(text);
+    enum table_align align = t->columns[column].align;
+    int fill = column_width(t, column) - (int)strlen(text);
+    bool last = column + 1 == t->n_columns;
     if (align == TABLE_RIGHT)
         spaces(out, fill);
     print_text(out, text, style, colour);
     if (align == TABLE_LEFT && !last)
         spaces(out, fill);
     if (!last)
-        spaces(out, GAP);
+        spaces(out, t->gap);
 }
 
 static void dashes(FILE *out, int n)
@@ -253,15 +261,15 @@ static void print_groups(const struct table *t, FILE *out)
     for (int i = 0; i < t->n_columns; i++)
         any = any || t->columns[i].group[0];
     for (int i = 0; any && i < t->n_columns;) {
-        int last = group_end(t, i), width = -GAP;
+        int last = group_end(t, i), width = -t->gap;
         for (int k = i; k <= last; k++)
-            width += column_width(t, k) + GAP;
+            width += column_width(t, k) + t->gap;
         if (t->columns[i].group[0]) {
             spaces(out, pending);
             print_group(out, t->columns[i].group, width);
-            pending = GAP;
+            pending = t->gap;
         } else {
-            pending += width + GAP;
+            pending += width + t->gap;
         }
         i = last + 1;
     }
@@ -273,8 +281,7 @@ static void print_titles(const struct table *t, FILE *out, bool colour)
 {
     spaces(out, INDENT);
     for (int i = 0; i < t->n_columns; i++)
-        print_field(out, t->columns[i].title, t->columns[i].align, column_width(t, i), i + 1 == t->n_columns, TABLE_FAINT,
-                    colour);
+        print_field(t, i, out, t->columns[i].title, TABLE_FAINT, colour);
     (void)fputc('\n', out);
 }
 
@@ -282,6 +289,10 @@ int table_print(const struct table *t, FILE *out, bool colour, struct pkb_error 
 {
     if (!t || t->failed)
         return pkb_error_set(err, "a table cannot be printed: out of memory or more than %d columns", MAX_COLUMNS);
+    struct table narrow = *t;
+    narrow.gap = NARROW_GAP;
+    if (table_width(t) > LINE_WIDTH - INDENT)
+        t = &narrow;
     print_groups(t, out);
     print_titles(t, out, colour);
     for (size_t i = 0; i < t->n_cells; i++) {
@@ -289,7 +300,7 @@ int table_print(const struct table *t, FILE *out, bool colour, struct pkb_error 
         bool last = column + 1 == t->n_columns;
         if (column == 0)
             spaces(out, INDENT);
-        print_field(out, t->cells[i].text, t->columns[column].align, column_width(t, column), last, t->cells[i].style, colour);
+        print_field(t, column, out, t->cells[i].text, t->cells[i].style, colour);
         if (last)
             (void)fputc('\n', out);
     }

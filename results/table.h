@@ -41,7 +41,7 @@ int table_width(const struct table *t);
 /* Shortens a column of texts, down to 8 characters, until the filled table has at most `width` characters per line. */
 void table_fit(struct table *t, int column, int width);
 
-/* Prints it, indented by two. 0, or -1 when memory has run out on the way. */
+/* Prints it, indented by two; what would be wider than LINE_WIDTH gets one blank between columns instead of two. 0, or -1 when memory has run out on the way. */
 int table_print(const struct table *t, FILE *out, bool colour, struct pkb_error *err);
 
 /* Starts and ends a style, for text outside tables. Nothing when colour is false. */

@@ -252,7 +252,10 @@ static void test_wide(void **state)
         int n_worlds, models, samples;
     } rows[] = {{1, 6, 3}, {4, 6, 3}, {1, 26, 1}, {1, 40, 2}, {2, 3, 25}, {1, 1, 10}, {1, 1, 11}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct plan *p = synthetic_plan(14, rows[i].n_worlds, worlds, rows[i].models, rows[i].samples);
+        int problems = 0;
+        while (problem_registry[problems])
+            problems++;
+        struct plan *p = synthetic_plan(problems, rows[i].n_worlds, worlds, rows[i].models, rows[i].samples);
         struct report_options o = {.by = i % 2 ? REPORT_BY_FAMILY : REPORT_BY_DEFAULT};
         for (size_t c = 0; c < p->n_candidates; c++) {
             char *longer = pkb_format(NULL, "%s \xc3\xa9tude with a name that is longer than any column", p->candidates[c].model);
