@@ -10,6 +10,10 @@
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
+    {61, PKB_F16, 95, 96, NULL, 0, NULL},
+    {61, PKB_BF16, 0, 97, NULL, 0, "N = 96 is less than 97"},
+    {61, PKB_BF16, 0, 2, "C", 0, "C = 0 is less than 1"},
+    {61, PKB_BF16, 0, 2, "eps2d", 0, "eps2d = 0 is not positive"},
     {79, PKB_BF16, 4, 5, "max_k", 40, NULL},
     {81, PKB_F16, 2, 3, "reverse", 1, NULL},
     {79, PKB_BF16, 0, 2, "max_k", 41, "max_k = 41 is more than the 40 training vectors of a rank"},
@@ -65,6 +69,8 @@ static void settings_are_checked(void **state)
 
 /* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
+    {61, 0, 2, 105600, 19584, 2688},
+    {61, 3, 4, 201600, 36480, 8064},
     {79, 0, 2, 10240, 2056, 328},
     {79, 3, 4, 20480, 2312, 984},
     {81, 0, 2, 2880, 4677, 772},
