@@ -204,11 +204,26 @@ pkb_tensor *kit_pass_right(struct rt *rt, const struct rt_group *g, const pkb_te
     return received;
 }
 
+pkb_tensor *kit_magnitude(const struct problem_call *c, const pkb_tensor *x, double factor)
+{
+    pkb_tensor *m = rt_new_like(c->rt, PKB_F32, x);
+    rt_unary(c->rt, RT_ABS, m, x);
+    rt_binary_scalar(c->rt, RT_MUL, m, m, factor);
+    return m;
+}
+
 void kit_check_exact(const struct problem_setting *s, int output, struct problem_check *check)
 {
     (void)s;
     (void)output;
     *check = (struct problem_check){.kind = CHECK_EXACT};
+}
+
+void kit_check_bound(const struct problem_setting *s, int output, struct problem_check *check)
+{
+    (void)s;
+    (void)output;
+    *check = (struct problem_check){.kind = CHECK_BOUND};
 }
 
 double kit_exact_limit(const struct problem_setting *s)

@@ -82,10 +82,16 @@ const struct rt_group *kit_stride_group(const struct problem_call *c, int first,
 /* One step around the ring of a group: t goes to the next member; what the previous one sent is returned, a temporary. */
 pkb_tensor *kit_pass_right(struct rt *rt, const struct rt_group *g, const pkb_tensor *t);
 
+/* |x| * factor in f32, a temporary. */
+pkb_tensor *kit_magnitude(const struct problem_call *c, const pkb_tensor *x, double factor);
+
 /* ---- checks -------------------------------------------------------------------------------------------------------- */
 
 /* Every bit: for pure data movement. Serves as problem.check. */
 void kit_check_exact(const struct problem_setting *s, int output, struct problem_check *check);
+
+/* Within what bound() computes, and nothing else. Serves as problem.check. */
+void kit_check_bound(const struct problem_setting *s, int output, struct problem_check *check);
 
 /* The largest integer up to which T holds all integers: sums of integers within it are exact in any order. */
 double kit_exact_limit(const struct problem_setting *s);

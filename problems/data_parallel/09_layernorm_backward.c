@@ -159,14 +159,10 @@ static void reference(const struct problem_call *c)
 static void bound_sums(const struct problem_call *c, const pkb_tensor *terms, pkb_tensor *tol)
 {
     const struct problem_setting *s = c->setting;
-    pkb_tensor *magnitude = rt_new_like(c->rt, s->dtype, terms);
+    double of_order = 4 * sqrt((double)c->in[DY].shape[0]) * kit_accumulate_roundoff(s);
     pkb_tensor *order = rt_new_like(c->rt, PKB_F32, tol);
-    pkb_tensor *rounding = rt_new_like(c->rt, PKB_F32, tol);
-    rt_unary(c->rt, RT_ABS, magnitude, terms);
-    rt_reduce_axis(c->rt, RT_SUM, order, magnitude, 0);
-    rt_binary_scalar(c->rt, RT_MUL, order, order, 4 * sqrt((double)c->in[DY].shape[0]) * kit_accumulate_roundoff(s));
-    rt_unary(c->rt, RT_ABS, rounding, column_sums(c, terms));
-    rt_binary_scalar(c->rt, RT_MUL, rounding, rounding, (s->world + 2) * dtype_roundoff(s->dtype));
+    pkb_tensor *rounding = kit_magnitude(c, column_sums(c, terms), (s->world + 2) * dtype_roundoff(s->dtype));
+    rt_reduce_axis(c->rt, RT_SUM, order, kit_magnitude(c, terms, of_order), 0);
     rt_binary(c->rt, RT_ADD, rounding, rounding, order);
     rt_all_reduce(c->rt, c->world, RT_SUM, tol, rounding);
 }

@@ -210,13 +210,6 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     rt_binary_scalar(c->rt, RT_MUL, tol[GRAD_LOSS], tol[GRAD_LOSS], 5 * u);
 }
 
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s;
-    (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
-}
-
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
     double size = kit_element(s);
@@ -243,6 +236,6 @@ const struct problem problem_23 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

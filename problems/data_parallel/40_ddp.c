@@ -179,13 +179,6 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     unjoin_all(c, &n, &b, tol);
 }
 
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s;
-    (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
-}
-
 /* Rank 0 reads the state, the others receive it; the last one of the chain of ranks passes nothing on. */
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
@@ -215,6 +208,6 @@ const struct problem problem_40 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

@@ -127,10 +127,8 @@ static pkb_tensor *in_blocks(const struct problem_call *c)
 static struct quantized quantize(const struct problem_call *c)
 {
     pkb_tensor *x = in_blocks(c);
-    pkb_tensor *magnitude = rt_new_like(c->rt, PKB_F32, x);
     struct quantized q = {x, rt_new(c->rt, PKB_F32, RT_SHAPE(count_blocks(c->setting), 1))};
-    rt_unary(c->rt, RT_ABS, magnitude, x);
-    rt_reduce_axis(c->rt, RT_AMAX, q.scale, magnitude, 1);
+    rt_reduce_axis(c->rt, RT_AMAX, q.scale, kit_magnitude(c, x, 1), 1);
     rt_binary_scalar(c->rt, RT_MAX, q.scale, q.scale, 1e-8);
     rt_binary_scalar(c->rt, RT_DIV, q.scale, q.scale, LEVELS);
     rt_binary(c->rt, RT_DIV, q.quotient, x, q.scale);
@@ -181,24 +179,13 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
     const struct problem_setting *s = c->setting;
     struct quantized q = quantize(c);
-    pkb_tensor *x = dequantize(c, &q), *step = scale_at_ties(c, &q);
-    pkb_tensor *rounding = rt_new_like(c->rt, PKB_F32, &c->out[0]);
-    rt_unary(c->rt, RT_ABS, x, x);
-    rt_binary_scalar(c->rt, RT_MUL, x, x, 1e-6);
-    rt_binary(c->rt, RT_ADD, x, x, step);
+    pkb_tensor *x = kit_magnitude(c, dequantize(c, &q), 1e-6);
+    pkb_tensor *rounding = kit_magnitude(c, &c->out[0], 2 * dtype_roundoff(s->dtype));
+    rt_binary(c->rt, RT_ADD, x, x, scale_at_ties(c, &q));
     rt_all_reduce(c->rt, c->world, RT_SUM, x, x);
     rt_binary_scalar(c->rt, RT_DIV, x, x, c->world->size);
-    rt_unary(c->rt, RT_ABS, rounding, &c->out[0]);
-    rt_binary_scalar(c->rt, RT_MUL, rounding, rounding, 2 * dtype_roundoff(s->dtype));
     rt_binary_scalar(c->rt, RT_ADD, rounding, rounding, kit_least_step(s));
     rt_binary(c->rt, RT_ADD, tol[0], rounding, without_padding(c, x));
-}
-
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s;
-    (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
@@ -227,6 +214,6 @@ const struct problem problem_44 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

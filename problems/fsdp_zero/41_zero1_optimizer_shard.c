@@ -41,6 +41,6 @@ const struct problem problem_41 = {
     .init = zero_init,
     .reference = reference,
     .bound = zero_bound,
-    .check = zero_check,
+    .check = kit_check_bound,
     .cost = zero_cost,
 };

@@ -73,13 +73,6 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     rt_all_gather(c->rt, c->world, tol[0], adam_bound(c, &a, &old, dg).p);
 }
 
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s;
-    (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
-}
-
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
     double p = problem_real(s, "p"), size = kit_element(s);
@@ -104,6 +97,6 @@ const struct problem problem_43 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

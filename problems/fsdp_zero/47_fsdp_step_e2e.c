@@ -122,13 +122,6 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     rt_copy(c->rt, tol[NEW_V], b.v);
 }
 
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s;
-    (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
-}
-
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
     struct mlp n = network(s);
@@ -157,6 +150,6 @@ const struct problem problem_47 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

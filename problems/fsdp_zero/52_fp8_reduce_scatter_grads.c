@@ -59,7 +59,7 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
     double roundings = (c->world->size + 4) * dtype_roundoff(c->setting->dtype);
     struct fp8 f = fp8_scale(c, &c->out[NEW_HISTORY], &c->in[G]);
-    pkb_tensor *term = fp8_magnitude(c, fp8_round_trip(c, &f), fmax(roundings, ldexp(1, -22)));
+    pkb_tensor *term = kit_magnitude(c, fp8_round_trip(c, &f), fmax(roundings, ldexp(1, -22)));
     rt_binary(c->rt, RT_ADD, term, term, fp8_ties(c, &f));
     rt_reduce_scatter(c->rt, c->world, RT_SUM, tol[SHARD], term);
     rt_binary_scalar(c->rt, RT_DIV, tol[SHARD], tol[SHARD], c->world->size);

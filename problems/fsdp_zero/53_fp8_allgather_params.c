@@ -53,7 +53,7 @@ static void reference(const struct problem_call *c)
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
     struct fp8 f = fp8_scale(c, &c->out[NEW_HISTORY], &c->in[W]);
-    pkb_tensor *term = fp8_magnitude(c, fp8_round_trip(c, &f), 2 * dtype_roundoff(c->setting->dtype) + ldexp(1, -22));
+    pkb_tensor *term = kit_magnitude(c, fp8_round_trip(c, &f), 2 * dtype_roundoff(c->setting->dtype) + ldexp(1, -22));
     rt_binary(c->rt, RT_ADD, term, term, fp8_ties(c, &f));
     rt_binary_scalar(c->rt, RT_ADD, term, term, kit_least_step(c->setting));
     rt_all_gather(c->rt, c->world, tol[FULL], term);

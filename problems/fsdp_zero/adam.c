@@ -128,15 +128,6 @@ void adam_update_decayed(const struct problem_call *c, const struct adam *a, con
 
 /* ---- bounds -------------------------------------------------------------------------------------------------------- */
 
-/* |x| * factor in f32. */
-static pkb_tensor *magnitude(const struct problem_call *c, const pkb_tensor *x, double factor)
-{
-    pkb_tensor *scaled = rt_new_like(c->rt, PKB_F32, x);
-    rt_unary(c->rt, RT_ABS, scaled, x);
-    rt_binary_scalar(c->rt, RT_MUL, scaled, scaled, factor);
-    return scaled;
-}
-
 static void accumulate(const struct problem_call *c, pkb_tensor *sum, const pkb_tensor *term)
 {
     rt_binary(c->rt, RT_ADD, sum, sum, term);
@@ -146,9 +137,9 @@ static pkb_tensor *bound_first_moment(const struct problem_call *c, const struct
                                       const pkb_tensor *dg)
 {
     double u = dtype_roundoff(c->setting->dtype);
-    pkb_tensor *dm = magnitude(c, old->m, 3 * u * a->beta1);
-    accumulate(c, dm, magnitude(c, old->g, 3 * u * (1 - a->beta1)));
-    accumulate(c, dm, magnitude(c, dg, 1 - a->beta1));
+    pkb_tensor *dm = kit_magnitude(c, old->m, 3 * u * a->beta1);
+    accumulate(c, dm, kit_magnitude(c, old->g, 3 * u * (1 - a->beta1)));
+    accumulate(c, dm, kit_magnitude(c, dg, 1 - a->beta1));
     rt_binary_scalar(c->rt, RT_ADD, dm, dm, 2 * kit_least_step(c->setting));
     return dm;
 }
@@ -156,10 +147,10 @@ static pkb_tensor *bound_first_moment(const struct problem_call *c, const struct
 static pkb_tensor *bound_second_moment(const struct problem_call *c, const struct adam *a, const struct adam_state *old,
                                        const pkb_tensor *v, const pkb_tensor *dg)
 {
-    pkb_tensor *dv = magnitude(c, v, 3 * dtype_roundoff(c->setting->dtype)), *change = magnitude(c, old->g, 2);
+    pkb_tensor *dv = kit_magnitude(c, v, 3 * dtype_roundoff(c->setting->dtype)), *change = kit_magnitude(c, old->g, 2);
     accumulate(c, change, dg);
     rt_binary(c->rt, RT_MUL, change, change, dg);
-    accumulate(c, dv, magnitude(c, change, 1 - a->beta2));
+    accumulate(c, dv, kit_magnitude(c, change, 1 - a->beta2));
     rt_binary_scalar(c->rt, RT_ADD, dv, dv, 2 * kit_least_step(c->setting));
     return dv;
 }
@@ -168,7 +159,7 @@ static pkb_tensor *bound_second_moment(const struct problem_call *c, const struc
 static pkb_tensor *bound_turn(const struct problem_call *c, const pkb_tensor *direction, const pkb_tensor *v,
                               const pkb_tensor *dv)
 {
-    pkb_tensor *relative = magnitude(c, v, 2), *turn = magnitude(c, direction, 1);
+    pkb_tensor *relative = kit_magnitude(c, v, 2), *turn = kit_magnitude(c, direction, 1);
     rt_binary_scalar(c->rt, RT_MAX, relative, relative, ldexp(1, -126));
     rt_binary(c->rt, RT_DIV, relative, dv, relative);
     rt_binary_scalar(c->rt, RT_ADD, relative, relative, 8 * dtype_roundoff(c->setting->dtype));
@@ -179,7 +170,7 @@ static pkb_tensor *bound_turn(const struct problem_call *c, const pkb_tensor *di
 /* dm / bc1 / (sqrt(v' / bc2) + eps) */
 static pkb_tensor *bound_length(const struct problem_call *c, const struct adam *a, const pkb_tensor *v, const pkb_tensor *dm)
 {
-    pkb_tensor *denominator = magnitude(c, v, 1 / a->bc2), *length = magnitude(c, dm, 1 / a->bc1);
+    pkb_tensor *denominator = kit_magnitude(c, v, 1 / a->bc2), *length = kit_magnitude(c, dm, 1 / a->bc1);
     rt_unary(c->rt, RT_SQRT, denominator, denominator);
     rt_binary_scalar(c->rt, RT_ADD, denominator, denominator, a->eps);
     rt_binary(c->rt, RT_DIV, length, length, denominator);
@@ -195,8 +186,8 @@ static pkb_tensor *bound_parameters(const struct problem_call *c, const struct a
     accumulate(c, dp, bound_length(c, a, now->v, b->m));
     rt_binary_scalar(c->rt, RT_MUL, dp, dp, a->lr);
     adam_update_decayed(c, a, old->p, direction, updated);
-    accumulate(c, dp, magnitude(c, updated, (a->weight_decay > 0 ? 3 : 2) * u));
-    accumulate(c, dp, magnitude(c, old->p, 3 * u * a->lr * a->weight_decay));
+    accumulate(c, dp, kit_magnitude(c, updated, (a->weight_decay > 0 ? 3 : 2) * u));
+    accumulate(c, dp, kit_magnitude(c, old->p, 3 * u * a->lr * a->weight_decay));
     rt_binary_scalar(c->rt, RT_ADD, dp, dp, 2 * kit_least_step(c->setting));
     return dp;
 }

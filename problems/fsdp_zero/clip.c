@@ -79,15 +79,6 @@ pkb_tensor *clip_coefficient(const struct problem_call *c, const pkb_tensor *nor
 
 /* ---- check --------------------------------------------------------------------------------------------------------- */
 
-/* |a| * factor in f32. */
-static pkb_tensor *magnitude(const struct problem_call *c, const pkb_tensor *a, double factor)
-{
-    pkb_tensor *m = rt_new_like(c->rt, PKB_F32, a);
-    rt_unary(c->rt, RT_ABS, m, a);
-    rt_binary_scalar(c->rt, RT_MUL, m, m, factor);
-    return m;
-}
-
 void clip_bound(const struct problem_call *c, const struct clip_bound *b, pkb_tensor *tol)
 {
     const struct problem_setting *s = c->setting;
@@ -96,10 +87,10 @@ void clip_bound(const struct problem_call *c, const struct clip_bound *b, pkb_te
     rt_binary(c->rt, RT_MUL, x, x, clip_coefficient(c, b->norm));
     rt_binary(c->rt, RT_SUB, difference, x, b->clipped);
     rt_unary(c->rt, RT_ABS, difference, difference);
-    pkb_tensor *clipped = magnitude(c, x, b->roundings * dtype_roundoff(s->dtype));
+    pkb_tensor *clipped = kit_magnitude(c, x, b->roundings * dtype_roundoff(s->dtype));
     rt_binary(c->rt, RT_ADD, clipped, clipped, difference);
     rt_binary_scalar(c->rt, RT_ADD, clipped, clipped, kit_least_step(s));
-    rt_where(c->rt, tol, is_clipped(c, b->norm), clipped, magnitude(c, x, b->kept));
+    rt_where(c->rt, tol, is_clipped(c, b->norm), clipped, kit_magnitude(c, x, b->kept));
 }
 
 void clip_check(const struct problem_setting *s, int output, struct problem_check *check)

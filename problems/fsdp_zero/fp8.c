@@ -54,7 +54,7 @@ void fp8_init(const struct problem_setting *s, struct problem_inputs *set)
 void fp8_roll(const struct problem_call *c, pkb_tensor *rolled, const pkb_tensor *history, const pkb_tensor *x)
 {
     int64_t kept = c->in[HISTORY].shape[0] - 1;
-    pkb_tensor *magnitudes = fp8_magnitude(c, x, 1), *amax = rt_new(c->rt, PKB_F32, RT_SCALAR);
+    pkb_tensor *magnitudes = kit_magnitude(c, x, 1), *amax = rt_new(c->rt, PKB_F32, RT_SCALAR);
     rt_reduce_axis(c->rt, RT_AMAX, amax, magnitudes, RT_ALL_AXES);
     rt_copy(c->rt, rt_rows(c->rt, rolled, 0, kept), rt_rows(c->rt, history, 1, kept));
     rt_copy(c->rt, rt_entry(c->rt, rolled, kept), amax);
@@ -100,12 +100,4 @@ pkb_tensor *fp8_ties(const struct problem_call *c, const struct fp8 *f)
     rt_binary(c->rt, RT_MUL, step, step, f->scale);
     rt_unary(c->rt, RT_ABS, step, step);
     return step;
-}
-
-pkb_tensor *fp8_magnitude(const struct problem_call *c, const pkb_tensor *rec, double factor)
-{
-    pkb_tensor *m = rt_new_like(c->rt, PKB_F32, rec);
-    rt_unary(c->rt, RT_ABS, m, rec);
-    rt_binary_scalar(c->rt, RT_MUL, m, m, factor);
-    return m;
 }

@@ -51,7 +51,4 @@ pkb_tensor *fp8_round_trip(const struct problem_call *c, const struct fp8 *f);
 /* How far rec may be off for the sake of ties, a temporary f32; 0 almost everywhere. */
 pkb_tensor *fp8_ties(const struct problem_call *c, const struct fp8 *f);
 
-/* |rec| * factor in f32. */
-pkb_tensor *fp8_magnitude(const struct problem_call *c, const pkb_tensor *rec, double factor);
-
 #endif

@@ -4,22 +4,15 @@
 
 #include "problems/fsdp_zero/mlp.h"
 
-static pkb_tensor *magnitude(const struct problem_call *c, const pkb_tensor *x)
-{
-    pkb_tensor *m = rt_new_like(c->rt, PKB_F32, x);
-    rt_unary(c->rt, RT_ABS, m, x);
-    return m;
-}
-
 /* |dZ| where Z is closer to 0 than its accumulation is exact, else 0. */
 static pkb_tensor *at_kink(const struct problem_call *c, const struct mlp *n, const struct mlp_pass *p, const pkb_tensor *x,
                            const struct mlp_parts *w)
 {
     pkb_tensor *error = rt_new(c->rt, PKB_F32, RT_SHAPE(n->rows, n->d_hid));
-    rt_matmul(c->rt, error, magnitude(c, x), false, magnitude(c, w->part[MLP_W1]), true);
-    rt_binary(c->rt, RT_ADD, error, error, magnitude(c, w->part[MLP_B1]));
+    rt_matmul(c->rt, error, kit_magnitude(c, x, 1), false, kit_magnitude(c, w->part[MLP_W1], 1), true);
+    rt_binary(c->rt, RT_ADD, error, error, kit_magnitude(c, w->part[MLP_B1], 1));
     rt_binary_scalar(c->rt, RT_MUL, error, error, 4 * sqrt((double)n->d_in) * kit_accumulate_roundoff(c->setting));
-    return mlp_where(c, RT_LE, magnitude(c, p->z), error, magnitude(c, p->d_h));
+    return mlp_where(c, RT_LE, kit_magnitude(c, p->z, 1), error, kit_magnitude(c, p->d_h, 1));
 }
 
 /* What ReLU may add to the own gradient, flat. */
@@ -31,7 +24,7 @@ static pkb_tensor *kinks(const struct problem_call *c, const struct mlp *n, cons
     struct mlp_pass p = mlp_run(c, n, x, y, &w);
     pkb_tensor *d_z = at_kink(c, n, &p, x, &w);
     rt_fill(c->rt, change, 0);
-    rt_matmul(c->rt, g.part[MLP_W1], d_z, true, magnitude(c, x), false);
+    rt_matmul(c->rt, g.part[MLP_W1], d_z, true, kit_magnitude(c, x, 1), false);
     rt_reduce_axis(c->rt, RT_SUM, g.part[MLP_B1], d_z, 0);
     return change;
 }
@@ -64,8 +57,7 @@ pkb_tensor *mlp_uncertainty(const struct problem_call *c, const struct mlp *n, c
                             const pkb_tensor *flat, const pkb_tensor *mean)
 {
     const struct problem_setting *s = c->setting;
-    pkb_tensor *sum = magnitude(c, mlp_gradient(c, n, x, y, flat));
-    rt_binary_scalar(c->rt, RT_MUL, sum, sum, (s->world + 1) * dtype_roundoff(s->dtype));
+    pkb_tensor *sum = kit_magnitude(c, mlp_gradient(c, n, x, y, flat), (s->world + 1) * dtype_roundoff(s->dtype));
     rt_binary(c->rt, RT_ADD, sum, sum, kinks(c, n, x, y, flat));
     rt_all_reduce(c->rt, c->world, RT_SUM, sum, sum);
     rt_binary_scalar(c->rt, RT_DIV, sum, sum, s->world);

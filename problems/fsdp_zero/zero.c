@@ -120,13 +120,6 @@ void zero_bound(const struct problem_call *c, pkb_tensor *const *tol)
     rt_copy(c->rt, tol[NEW_V], b.v);
 }
 
-void zero_check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s;
-    (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
-}
-
 /* The parameters come down a chain of ranks, whose last one passes nothing on; gradients and parameters travel by parts. */
 void zero_cost(const struct problem_setting *s, struct problem_cost *cost)
 {

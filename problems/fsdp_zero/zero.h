@@ -26,7 +26,6 @@ int zero_inputs(const struct problem_setting *s, struct problem_tensor *t);
 int zero_outputs(const struct problem_setting *s, struct problem_tensor *t);
 void zero_init(const struct problem_setting *s, struct problem_inputs *set);
 void zero_bound(const struct problem_call *c, pkb_tensor *const *tol);
-void zero_check(const struct problem_setting *s, int output, struct problem_check *check);
 void zero_cost(const struct problem_setting *s, struct problem_cost *cost);
 
 /* The steps of the references, in their order. Flat vectors have P elements, parts P / W. */

@@ -153,34 +153,27 @@ static void reference(const struct problem_call *c)
 static pkb_tensor *uncertainty(const struct problem_call *c, const pkb_tensor *magnitude)
 {
     double u = dtype_roundoff(c->setting->dtype);
-    pkb_tensor *terms = rt_new_like(c->rt, PKB_F32, &c->in[X]);
+    pkb_tensor *terms = kit_magnitude(c, &c->in[X], (c->world->size + 1) * u / c->world->size);
     pkb_tensor *da = rt_new_like(c->rt, PKB_F32, &c->out[0]);
-    pkb_tensor *rounding = rt_new_like(c->rt, PKB_F32, &c->out[0]);
-    rt_unary(c->rt, RT_ABS, terms, &c->in[X]);
     rt_reduce_scatter(c->rt, c->world, RT_SUM, da, terms);
-    rt_binary_scalar(c->rt, RT_MUL, da, da, (c->world->size + 1) * u / c->world->size);
-    rt_binary_scalar(c->rt, RT_MUL, rounding, magnitude, u);
-    rt_binary(c->rt, RT_ADD, da, da, rounding);
+    rt_binary(c->rt, RT_ADD, da, da, kit_magnitude(c, magnitude, u));
     rt_binary_scalar(c->rt, RT_ADD, da, da, 2 * kit_least_step(c->setting));
     return da;
 }
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
-    pkb_tensor *a = in_f32(c, mean_rows(c)), *gamma = gamma_in_f32(c), *inv = inverse_rms(c, a);
-    rt_unary(c->rt, RT_ABS, a, a);
-    rt_unary(c->rt, RT_ABS, gamma, gamma);
+    double roundings = 2 * dtype_roundoff(c->setting->dtype) + ldexp(1, -20);
+    pkb_tensor *a = kit_magnitude(c, mean_rows(c), 1), *inv = inverse_rms(c, a);
     pkb_tensor *da = uncertainty(c, a), *scale_change = row_mean(c, a, da);
     rt_binary(c->rt, RT_MUL, scale_change, scale_change, inv);
     rt_binary(c->rt, RT_MUL, scale_change, scale_change, inv);
     rt_binary(c->rt, RT_MUL, a, a, scale_change);
     rt_binary(c->rt, RT_ADD, da, da, a);
     rt_binary(c->rt, RT_MUL, da, da, inv);
-    rt_binary(c->rt, RT_MUL, da, da, gamma);
-    rt_unary(c->rt, RT_ABS, tol[0], &c->out[0]);
-    rt_binary_scalar(c->rt, RT_MUL, tol[0], tol[0], 2 * dtype_roundoff(c->setting->dtype) + ldexp(1, -20));
-    rt_binary_scalar(c->rt, RT_ADD, tol[0], tol[0], kit_least_step(c->setting));
-    rt_binary(c->rt, RT_ADD, tol[0], tol[0], da);
+    rt_binary(c->rt, RT_MUL, da, da, kit_magnitude(c, &c->in[GAMMA], 1));
+    rt_binary_scalar(c->rt, RT_ADD, da, da, kit_least_step(c->setting));
+    rt_binary(c->rt, RT_ADD, tol[0], da, kit_magnitude(c, &c->out[0], roundings));
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)
