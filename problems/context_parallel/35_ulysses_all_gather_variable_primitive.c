@@ -14,7 +14,7 @@
  *              it is M, and the exchange of sizes is useless.
  * Ideal cost   in expectation over n_x.
  */
-#include "problems/context_parallel/ulysses.h"
+#include "problems/rows.h"
 
 static const struct problem_param params[] = {
     {"M", 1024, 11, true, "most rows of a rank"},
@@ -77,17 +77,14 @@ static void exchange_shapes(const struct problem_call *c, int64_t *shapes)
 /* A gather of unequal parts: every rank broadcasts its own. */
 static void reference(const struct problem_call *c)
 {
-    int64_t shapes[2 * PROBLEM_MAX_WORLD], offset = 0;
+    int64_t shapes[2 * PROBLEM_MAX_WORLD], rows[PROBLEM_MAX_WORLD], all = 0;
     exchange_shapes(c, shapes);
     for (int q = 0; q < c->world->size; q++) {
-        int64_t rows = shapes[2 * q];
-        pkb_tensor *part = rt_rows(c->rt, &c->out[Y], offset, rows);
-        if (q == c->world->rank)
-            rt_copy(c->rt, part, rt_rows(c->rt, &c->in[X], 0, rows));
-        rt_broadcast(c->rt, c->world, part, q);
-        offset += rows;
+        rows[q] = shapes[2 * q];
+        all += rows[q];
     }
-    rt_fill(c->rt, &c->out[N_Y], (double)offset);
+    rows_gather(c, &c->out[Y], rows, &c->in[X]);
+    rt_fill(c->rt, &c->out[N_Y], (double)all);
 }
 
 static double expected_rows(const struct problem_setting *s)
