@@ -59,15 +59,9 @@ static const struct rule rules[] = {
     {62, "nlon_out", "-", NULL, NULL},
     {64, "replace", NULL, NULL, "false"},
     {72, "zigzag", NULL, NULL, "true"},
-    {76, "stride", NULL, NULL, "1"},
-    {76, "padding", NULL, NULL, "0"},
-    {76, "dilation", NULL, NULL, "1"},
     {76, "groups", NULL, NULL, "1"},
-    {78, "ffi", NULL, NULL, "false"},
     {86, "coefficient_type", "type", "simple quintic polar_express aol", NULL},
     {86, "partition_dim", "pdim", NULL, NULL},
-    {87, "stride", NULL, NULL, "1"},
-    {87, "padding", NULL, NULL, "1"},
 };
 
 /* Parameters that no scalar gives: which variant of a problem the benchmark's program is, where that is not the problem's default. */
