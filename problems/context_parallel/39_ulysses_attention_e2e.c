@@ -2,17 +2,17 @@
 /* 39 ulysses_attention_e2e: projection of shards of the sequence, exchange to shards of the heads, attention, exchange back, projection.
  *
  * Parameters   B: batch. S: positions of the whole sequence; each rank has Sl = max(1, floor(S / W)), and W*Sl are there. nh: heads, a
- *              multiple of W; nl = nh / W. hd: size of a head; H = nh * hd. causal: 1: what comes later is not seen. variant: 1: attention
- *              over positions, as intended; 0: over the heads of a position, as published.
+ *              multiple of W; nl = nh / W. hd: size of a head; H = nh * hd. causal: 1: what comes later is not seen. variant: 0: attention
+ *              over the heads of a position, as published; 1: over positions, as intended.
  * Inputs       x (B, Sl, H), w_qkv (3*H, H), w_o (H, H) of T. All differ on every rank, weights too: a rank's are applied to its own
  *              positions.
  * Output       out (B, Sl, H) of T, different on every rank:
  *              1. p = x w_qkv^T, in a row H numbers of q, then of k, then of v.
  *              2. q' (B, W*Sl, nl, hd): heads r*nl to (r+1)*nl - 1 of all positions, from all ranks (problem 36). k' and v' likewise, in
  *                 one exchange in which each head's k and v lie side by side.
- *              3. Attention of every head over the W*Sl positions g (causal: over those up to the query's own):
- *                     A = <q'[g1], k'[g2]>, then A * hd^-1/2;   P = softmax of A over g2;   o[g1] = sum over g2 of P * v'[g2].
- *                 With variant 0 it is instead over the nl heads of every position, h in the place of g.
+ *              3. Attention over the nl heads h of every position (causal: over those up to the query's own):
+ *                     A = <q'[h1], k'[h2]>, then A * hd^-1/2;   P = softmax of A over h2;   o[h1] = sum over h2 of P * v'[h2].
+ *                 With variant 1 it is instead over the W*Sl positions g of every head, g in the place of h.
  *              4. o' (B, Sl, nh, hd): the own positions of all heads (problem 37);   out = o' w_o^T.
  * One rank     the exchanges are copies.
  * Arithmetic   p, both stages of A, P, o and out are rounded to T; sums in f32 (f64 for f64). Keeping A and P in f32 is right, too.
@@ -21,7 +21,7 @@
  *              are up to 0.0104 off.)
  * Inputs       x N(0,1), weights N(0,1) / sqrt(H); the pkb profile has weights N(0,1), with which the softmax picks a maximum that
  *              roundings move.
- * Variant 0    is what the published program computes. As every position stays for itself there, no communication is needed: the
+ * Variant 0    As every position stays for itself there, no communication is needed: the
  *              heads of a rank's own positions attend to each other in W blocks of nl. That is its ideal cost here.
  */
 #include <math.h>
@@ -35,7 +35,7 @@ static const struct problem_param params[] = {
     {"nh", 8, 8, true, "heads"},
     {"hd", 64, 8, true, "size of a head"},
     {"causal", 0, 0, true, "1: what comes later is not seen"},
-    {"variant", 1, 1, true, "1: attention over positions, as intended; 0: over the heads of a position, as published"},
+    {"variant", 0, 0, true, "0: attention over the heads of a position, as published; 1: over positions, as intended"},
 };
 
 enum { X, W_QKV, W_O };

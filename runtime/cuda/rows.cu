@@ -63,22 +63,25 @@ template <int LANES, typename T> __device__ __forceinline__ T scan_team(T x, T *
 
 /* ---- softmax ------------------------------------------------------------------------------------------------------- */
 
+/* The sum is in f64: a thread may have thousands of terms, whose f32 sum would be off by more than the result is rounded. */
 template <typename T, int LANES>
 __global__ void softmax_kernel(struct cuda_array dst, struct cuda_array a, int64_t rows, int64_t length)
 {
     __shared__ T shared[WARPS];
+    __shared__ double sums[WARPS];
     int lane = (int)(threadIdx.x % LANES);
     for (int64_t row = first_team<LANES>(); row < rows; row += team_step<LANES>()) {
         int64_t start = row * length, end = start + length;
-        T most = lowest<T>(), sum = 0;
+        T most = lowest<T>();
+        double sum = 0;
         for (int64_t i = start + lane; i < end; i += LANES)
             most = greater(most, load<T>(a, i));
         most = join_team<LANES>(most, shared, [](T x, T y) { return greater(x, y); });
         for (int64_t i = start + lane; i < end; i += LANES)
             sum += exp(load<T>(a, i) - most);
-        sum = join_team<LANES>(sum, shared, [](T x, T y) { return x + y; });
+        sum = join_team<LANES>(sum, sums, [](double x, double y) { return x + y; });
         for (int64_t i = start + lane; i < end; i += LANES)
-            store<T>(dst, i, exp(load<T>(a, i) - most) / sum);
+            store<T>(dst, i, exp(load<T>(a, i) - most) / (T)sum);
     }
 }
 

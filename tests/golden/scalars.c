@@ -64,15 +64,6 @@ static const struct rule rules[] = {
     {86, "partition_dim", "pdim", NULL, NULL},
 };
 
-/* Parameters that no scalar gives: which variant of a problem the benchmark's program is, where that is not the problem's default. */
-static const struct {
-    int problem;
-    const char *param;
-    double value;
-} variants[] = {
-    {39, "variant", 0},
-};
-
 static const struct rule *find_rule(int problem, const char *scalar)
 {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
@@ -172,15 +163,6 @@ static int set_null(const struct target *to, const char *param, struct pkb_error
         return set_param(to, param, 0, err);
     if (to->fixed)
         to->fixed[i] = true;
-    return 0;
-}
-
-static int set_variant(const struct target *to, struct pkb_error *err)
-{
-    for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
-        if (variants[i].problem == to->c->problem->id && set_param(to, variants[i].param, variants[i].value, err) < 0)
-            return -1;
-    }
     return 0;
 }
 
@@ -296,7 +278,7 @@ int golden_scalars(struct golden_case *c, bool fixed[PROBLEM_MAX_PARAMS], struct
     json_t *scalars;
     const char *name;
     json_t *value;
-    if (pkb_json_object(c->meta, "scalars", &scalars, err) < 0 || check_per_rank(c, err) < 0 || set_variant(&to, err) < 0)
+    if (pkb_json_object(c->meta, "scalars", &scalars, err) < 0 || check_per_rank(c, err) < 0)
         return -1;
     json_object_foreach(scalars, name, value)
     {
