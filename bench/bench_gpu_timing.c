@@ -2,13 +2,9 @@
 /* On a GPU, one rank, shape paper, bf16, 500 warm-up and 100 timed iterations:
  *
  *  - what a cell of problem 13 takes from `pkb eval` to the verdict with a warm build cache, and where that time goes;
- *  - what the timed loop adds to what it measures: the same compiled candidate in a bare loop of this program, with a pair of events
- *    around each call and as many buffers in turn, which are refilled outside the intervals as pkb does (what a call meets in the
- *    caches is part of the conditions), and, for comparison, without that. Candidates without a barrier, so that both do the same.
- *
- * The bare loop comes last: until then this process has no context on the GPU, which would count as somebody else's. */
-#include <cuda_runtime_api.h>
-#include <dlfcn.h>
+ *  - what the timed loop adds to what it measures: the same compiled candidate in a bare loop (bench/bare_loop.h) under the same
+ *    conditions, and under others, which show what the conditions are worth. The median of three rounds each.
+ */
 #include <glob.h>
 #include <jansson.h>
 #include <math.h>
@@ -17,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define PKB_NO_EXPORTS
-#include <pkb/candidate.h>
-
+#include "bench/bare_loop.h"
 #include "results/record.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -33,8 +29,7 @@
 #define LIMIT_MS 120000
 #define WALL_TARGET 3.0
 #define OVERHEAD_TARGET 0.01
-#define MOST_TENSORS 3
-#define SOURCES 3 /* sets of inputs that buffers are refilled from */
+#define ROUNDS 3
 
 static struct pkb_error error;
 
@@ -59,14 +54,14 @@ static char *text_of(const char *fmt, ...)
 
 /* ---- through pkb ------------------------------------------------------------------------------------------------------- */
 
-/* A problem, a candidate without a barrier in its solution, and its tensors in the shape paper. */
+/* A problem, a candidate that is correct on one rank, and its tensors in the shape paper. */
 static const struct subject {
     const char *problem, *candidate;
-    int n_in;
-    int64_t shape[MOST_TENSORS][2]; /* inputs, then the output; a vector has 0 in the second place */
+    struct bare_tensors tensors;
 } subjects[] = {
-    {"13", "examples/candidates/careless/13_gemm_allreduce/1.cu", 2, {{1024, 512}, {512, 1024}, {1024, 1024}}},
-    {"18", "examples/candidates/careless/18_tp_rms_norm/2.cu", 2, {{1024, 1024}, {1024, 0}, {1024, 1024}}},
+    {"13", "examples/candidates/careless/13_gemm_allreduce/1.cu", {2, {{1024, 512}, {512, 1024}, {1024, 1024}}}},
+    {"18", "examples/candidates/careless/18_tp_rms_norm/2.cu", {2, {{1024, 1024}, {1024, 0}, {1024, 1024}}}},
+    {"1", "examples/candidates/direct/01_allreduce/1.cu", {1, {{1024, 1024}, {1024, 1024}}}},
 };
 #define N_SUBJECTS (sizeof(subjects) / sizeof(subjects[0]))
 
@@ -161,102 +156,50 @@ static double measure_wall(const char *dir)
 
 /* ---- without pkb ------------------------------------------------------------------------------------------------------- */
 
-static void need(cudaError_t status, const char *what)
-{
-    if (status == cudaSuccess)
-        return;
-    (void)pkb_error_set(&error, "%s", cudaGetErrorString(status));
-    die(what);
-}
-
-static int no_barrier(const pkb_context *ctx)
-{
-    (void)ctx;
-    return 0;
-}
-
-static int local_memory(const pkb_context *ctx, size_t bytes, pkb_symm *symm)
-{
-    static void *peers[1];
-    (void)ctx;
-    if (cudaMalloc(&symm->local, bytes) != cudaSuccess)
-        return -1;
-    peers[0] = symm->local;
-    symm->size = bytes;
-    symm->peers = peers;
-    symm->multicast = NULL;
-    return 0;
-}
-
-struct bare {
-    int (*setup)(const pkb_context *, const pkb_tensor *, const pkb_tensor *);
-    int (*solution)(const pkb_context *, const pkb_tensor *, pkb_tensor *);
-    bool refill;
-    int n_frames;
-    pkb_tensor (*frames)[MOST_TENSORS];
-    pkb_context context;
-    cudaEvent_t events[2 * TIMED];
+/* The first is the peer: what surrounds the calls is as in pkb's loop. The others show what it is worth. */
+static const struct bare_conditions conditions[] = {
+    {"the same buffers, fills and barrier", false, true, true},
+    {"without the barrier before each call", false, true, false},
+    {"an allocation for each tensor", true, true, true},
+    {"without fills: the last inputs and outputs stay", false, false, true},
 };
+#define N_CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
 
-static void load(struct bare *b, const char *cache)
+static char *object_in(const char *cache)
 {
     char *pattern = text_of("%s/*/object.so", cache);
     glob_t paths;
     if (glob(pattern, 0, NULL, &paths) != 0)
         die("no compiled candidate");
-    void *object = dlopen(paths.gl_pathv[0], RTLD_NOW | RTLD_LOCAL), *setup, *solution;
-    if (!object) {
-        (void)pkb_error_set(&error, "%s", dlerror());
-        die("loading a candidate");
-    }
-    setup = dlsym(object, "pkb_setup");
-    solution = dlsym(object, "pkb_solution");
-    memcpy(&b->setup, &setup, sizeof(setup));
-    memcpy(&b->solution, &solution, sizeof(solution));
+    char *path = text_of("%s", paths.gl_pathv[0]);
     globfree(&paths);
     free(pattern);
+    return path;
 }
 
-/* A tensor of small bf16 numbers. */
-static pkb_tensor make_tensor(const int64_t shape[2], unsigned seed)
+/* Median nanoseconds of a call, in a process of its own: this one must not have a context on the GPU while pkb measures. */
+static double bare(const struct subject *s, const struct bare_conditions *c, const char *cache)
 {
-    pkb_tensor t = {.dtype = PKB_BF16, .ndim = shape[1] ? 2 : 1, .shape = {shape[0], shape[1]}};
-    size_t n = (size_t)shape[0] * (size_t)(shape[1] ? shape[1] : 1);
-    uint16_t *host = malloc(n * sizeof(*host));
-    if (!host)
-        die("no memory");
-    for (size_t i = 0; i < n; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        host[i] = (uint16_t)((seed >> 16 & 0x8000) | 0x3e00 | (seed >> 20 & 0x1ff)); /* +-0.125 to 0.5 */
+    double *ns = mmap(NULL, sizeof(*ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *object = object_in(cache);
+    int status = -1;
+    if (ns == MAP_FAILED)
+        die("mmap");
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (bare_loop(object, &s->tensors, c, WARMUP, TIMED, ns, &error) < 0)
+            die(c->what);
+        _exit(0);
     }
-    need(cudaMalloc(&t.data, n * sizeof(*host)), "memory");
-    need(cudaMemcpy(t.data, host, n * sizeof(*host), cudaMemcpyHostToDevice), "upload");
-    free(host);
-    return t;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        die("a bare loop failed");
+    double median_ns = *ns;
+    (void)munmap(ns, sizeof(*ns));
+    free(object);
+    return median_ns;
 }
 
-static void make_frames(struct bare *b, const struct subject *s)
-{
-    int cache = 0;
-    size_t bytes = 0;
-    need(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, 0), "L2");
-    for (int k = 0; k <= s->n_in; k++)
-        bytes += 2 * (size_t)s->shape[k][0] * (size_t)(s->shape[k][1] ? s->shape[k][1] : 1);
-    b->n_frames = (int)(3 * (size_t)cache / bytes) + 2;
-    b->frames = calloc((size_t)b->n_frames + SOURCES, sizeof(*b->frames));
-    if (!b->frames)
-        die("no memory");
-    for (int f = 0; f < b->n_frames + SOURCES; f++)
-        for (int k = 0; k <= s->n_in; k++)
-            b->frames[f][k] = make_tensor(s->shape[k], (unsigned)(7 * f + k));
-}
-
-static void call(struct bare *b, const struct subject *s, int iteration)
-{
-    pkb_tensor *t = b->frames[iteration % b->n_frames];
-    if (b->solution(&b->context, t, t + s->n_in) != 0)
-        die("the solution");
-}
+/* ---- all of it --------------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -264,95 +207,55 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int n)
+static double middle(double values[ROUNDS])
 {
-    qsort(values, (size_t)n, sizeof(*values), by_value);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    qsort(values, ROUNDS, sizeof(*values), by_value);
+    return values[ROUNDS / 2];
 }
 
-/* New inputs and other outputs than the result, in the order of the stream. */
-static void refill(const struct bare *b, const struct subject *s, int iteration)
+/* Nanoseconds of a call in pkb's loop. */
+static double through_pkb(const struct subject *s, const char *cache, const char *run)
 {
-    const pkb_tensor *to = b->frames[iteration % b->n_frames], *from = b->frames[b->n_frames + iteration % SOURCES];
-    for (int k = 0; b->refill && k <= s->n_in; k++) {
-        size_t bytes = 2 * (size_t)s->shape[k][0] * (size_t)(s->shape[k][1] ? s->shape[k][1] : 1);
-        if (k < s->n_in)
-            need(cudaMemcpyAsync(to[k].data, from[k].data, bytes, cudaMemcpyDeviceToDevice, b->context.stream), "copy");
-        else
-            need(cudaMemsetAsync(to[k].data, 0xff, bytes, b->context.stream), "fill");
-    }
+    (void)evaluate(s->problem, s->candidate, cache, run);
+    struct found f = read_records(run);
+    json_decref(f.cell);
+    json_decref(f.baseline);
+    return f.time.median;
 }
 
-/* Median nanoseconds of a call. */
-static double bare_loop(const struct subject *s, const char *cache, bool refilled)
+/* pkb's loop and the bare ones in turn, so that a drift of the GPU's clocks meets all alike. Returns how far from 1 the ratio is. */
+static double compare(const struct subject *s, const char *dir)
 {
-    struct bare b = {
-        .context = {.abi_version = PKB_ABI_VERSION, .size = sizeof(pkb_context), .world = 1, .local_world = 1, .nodes = 1}};
-    cudaStream_t stream;
-    double ns[TIMED];
-    need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
-    b.context.stream = stream;
-    b.context.barrier = no_barrier;
-    b.context.symm_alloc = local_memory;
-    load(&b, cache);
-    make_frames(&b, s);
-    for (int i = 0; i < 2 * TIMED; i++)
-        need(cudaEventCreate(&b.events[i]), "events");
-    if (b.setup && b.setup(&b.context, b.frames[0], b.frames[0] + s->n_in) != 0)
-        die("pkb_setup");
-    b.refill = refilled;
-    for (int i = 0; i < WARMUP; i++) {
-        call(&b, s, i);
-        refill(&b, s, i);
+    double ours[ROUNDS], bares[N_CONDITIONS][ROUNDS];
+    char *cache = text_of("%s/cache-%s", dir, s->problem);
+    for (int i = 0; i < ROUNDS; i++) {
+        char *run = text_of("%s/run-%s-%d", dir, s->problem, i);
+        ours[i] = through_pkb(s, cache, run);
+        for (size_t c = 0; c < N_CONDITIONS; c++)
+            bares[c][i] = bare(s, &conditions[c], cache);
+        free(run);
     }
-    need(cudaDeviceSynchronize(), "warm-up");
-    for (int i = 0; i < TIMED; i++) {
-        need(cudaEventRecord(b.events[2 * i], stream), "event");
-        call(&b, s, i);
-        need(cudaEventRecord(b.events[2 * i + 1], stream), "event");
-        refill(&b, s, i);
-    }
-    need(cudaDeviceSynchronize(), "loop");
-    for (int i = 0; i < TIMED; i++) {
-        float ms = 0;
-        need(cudaEventElapsedTime(&ms, b.events[2 * i], b.events[2 * i + 1]), "events");
-        ns[i] = ms * 1e6;
-    }
-    free(b.frames);
-    return median(ns, TIMED);
+    double time = middle(ours), ratio = time / middle(bares[0]);
+    (void)printf(
+        "RATIO gpu_timing_%s %.4f median of a call in the timed loop, %.2f us (of %d: %.2f to %.2f), against a bare loop\n",
+        s->problem, ratio, time / 1e3, ROUNDS, ours[0] / 1e3, ours[ROUNDS - 1] / 1e3);
+    for (size_t c = 0; c < N_CONDITIONS; c++)
+        (void)printf("    bare loop, %-48s %8.2f us (%.2f to %.2f)\n", conditions[c].what, middle(bares[c]) / 1e3,
+                     bares[c][0] / 1e3, bares[c][ROUNDS - 1] / 1e3);
+    free(cache);
+    return fabs(ratio - 1);
 }
-
-/* ---- all of it --------------------------------------------------------------------------------------------------------- */
 
 int main(void)
 {
     char dir[] = "/tmp/pkb-bench-gpu.XXXXXX";
-    double ours[N_SUBJECTS];
     int missed = 0;
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* children shall not print it again */
     if (!mkdtemp(dir))
         die("mkdtemp");
     double wall = measure_wall(dir);
-    for (size_t i = 0; i < N_SUBJECTS; i++) {
-        char *cache = text_of("%s/cache-%zu", dir, i), *run = text_of("%s/run-%zu", dir, i);
-        (void)evaluate(subjects[i].problem, subjects[i].candidate, cache, run);
-        struct found f = read_records(run);
-        ours[i] = f.time.median;
-        json_decref(f.cell);
-        json_decref(f.baseline);
-        free(cache);
-        free(run);
-    }
-    for (size_t i = 0; i < N_SUBJECTS; i++) {
-        char *cache = text_of("%s/cache-%zu", dir, i);
-        double bare = bare_loop(&subjects[i], cache, true), ratio = ours[i] / bare;
-        double still = bare_loop(&subjects[i], cache, false);
-        missed += fabs(ratio - 1) > OVERHEAD_TARGET;
-        (void)printf(
-            "RATIO gpu_timing_%s %.4f median of a call in the timed loop, %.2f us, against a bare event loop, %.2f us (%.2f us "
-            "without refilling)\n",
-            subjects[i].problem, ratio, ours[i] / 1e3, bare / 1e3, still / 1e3);
-        free(cache);
-    }
+    for (size_t i = 0; i < N_SUBJECTS; i++)
+        missed += compare(&subjects[i], dir) > OVERHEAD_TARGET;
     (void)printf("RATIO gpu_cell_wall %.3f seconds of one cell of problem 13, %.3f, against the %.0f that it may take\n",
                  wall / WALL_TARGET, wall, WALL_TARGET);
     if (pkb_remove_tree(dir, &error) != 0)
