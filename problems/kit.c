@@ -49,6 +49,22 @@ double kit_element(const struct problem_setting *s)
     return (double)dtype_size(s->dtype);
 }
 
+int64_t kit_divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+int64_t kit_round_up(int64_t n, int64_t multiple)
+{
+    return kit_divide_up(n, multiple) * multiple;
+}
+
+int64_t kit_share(const struct problem_setting *s, const char *total, const char *least)
+{
+    int64_t share = problem_int(s, total) / s->world, smallest = problem_int(s, least);
+    return share > smallest ? share : smallest;
+}
+
 int kit_require_rank(const struct problem_setting *s, const char *name, struct pkb_error *err)
 {
     int64_t value = problem_int(s, name);

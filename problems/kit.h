@@ -27,6 +27,13 @@ int kit_peer(int rank, int offset, int world);
 /* Bytes of one element of T, as a number for cost models. */
 double kit_element(const struct problem_setting *s);
 
+/* a / b rounded up, of numbers that are not negative; n rounded up to a multiple. */
+int64_t kit_divide_up(int64_t a, int64_t b);
+int64_t kit_round_up(int64_t n, int64_t multiple);
+
+/* A rank's share of a whole: floor(total / W), but not less than `least`. Both are names of parameters. */
+int64_t kit_share(const struct problem_setting *s, const char *total, const char *least);
+
 /* ---- constraints: 0, or -1 with the reason ------------------------------------------------------------------------- */
 
 /* The parameter is the number of a rank. */

@@ -23,7 +23,7 @@ static const struct problem_param params[] = {
 
 static int64_t positions_per_rank(const struct problem_setting *s)
 {
-    return (problem_int(s, "S") + s->world - 1) / s->world;
+    return kit_divide_up(problem_int(s, "S"), s->world);
 }
 
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)

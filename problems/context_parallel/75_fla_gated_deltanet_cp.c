@@ -36,7 +36,7 @@ enum { Q, K, V, GATE, BETA, A_LOG, DT_BIAS };
 /* Heads of all ranks. */
 static int64_t query_heads(const struct problem_setting *s)
 {
-    return (problem_int(s, "h0") + s->world - 1) / s->world * s->world;
+    return kit_round_up(problem_int(s, "h0"), s->world);
 }
 
 static int64_t value_heads(const struct problem_setting *s)

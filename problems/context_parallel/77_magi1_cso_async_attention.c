@@ -69,7 +69,7 @@ static struct sizes sizes_of(const struct problem_setting *s)
     struct sizes n = {.ranges = problem_int(s, "cp_shuffle_num"), .clip = problem_int(s, "clip_token_nums")};
     if (n.clip == 0)
         n.clip = s->world > 4 ? 21600 : 12150;
-    n.per_rank = (n.clip + s->world - 1) / s->world;
+    n.per_rank = kit_divide_up(n.clip, s->world);
     n.tokens = n.ranges * n.per_rank;
     n.query_heads = fitted_query_heads(s);
     n.kv_heads = fitted_kv_heads(s);

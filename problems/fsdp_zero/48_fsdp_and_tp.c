@@ -54,11 +54,6 @@ static int smallest_divisor(int world)
     return 1;
 }
 
-static int64_t round_up(int64_t n, int64_t multiple)
-{
-    return (n + multiple - 1) / multiple * multiple;
-}
-
 static int64_t common_multiple(int64_t a, int64_t b)
 {
     int64_t m = a;
@@ -73,9 +68,9 @@ static struct grid grid_of(const struct problem_setting *s)
     struct grid g;
     g.tp = tp > 0 && tp <= s->world ? (int)tp : smallest_divisor(s->world);
     g.fsdp = fsdp > 0 && fsdp <= s->world ? (int)fsdp : s->world / g.tp;
-    g.d = round_up(problem_int(s, "D"), common_multiple(g.tp, g.fsdp));
-    g.f = round_up(problem_int(s, "F"), g.tp);
-    g.rows = round_up(problem_int(s, "rows"), g.fsdp);
+    g.d = kit_round_up(problem_int(s, "D"), common_multiple(g.tp, g.fsdp));
+    g.f = kit_round_up(problem_int(s, "F"), g.tp);
+    g.rows = kit_round_up(problem_int(s, "rows"), g.fsdp);
     g.b = g.rows / g.fsdp;
     g.dr = g.d / g.fsdp;
     g.fc = g.f / g.tp;

@@ -48,13 +48,12 @@ enum { STREAM_STRANGERS = KIT_STREAM };
 
 static int64_t nodes(const struct problem_setting *s)
 {
-    return (problem_int(s, "V") + s->world - 1) / s->world * s->world;
+    return kit_round_up(problem_int(s, "V"), s->world);
 }
 
 static int64_t seeds(const struct problem_setting *s)
 {
-    int64_t share = problem_int(s, "seeds") / s->world, least = problem_int(s, "least");
-    return share > least ? share : least;
+    return kit_share(s, "seeds", "least");
 }
 
 static int64_t largest_degree(const struct problem_setting *s)

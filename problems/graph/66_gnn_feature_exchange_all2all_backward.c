@@ -116,20 +116,12 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
     int64_t rows = c->out[GRAD].shape[0];
     pkb_tensor *terms = rt_new(c->rt, PKB_I64, RT_SHAPE(rows));
-    pkb_tensor *magnitude = rt_new_like(c->rt, PKB_F32, &c->in[GRAD_OUTPUT]);
+    pkb_tensor *magnitude = kit_magnitude(c, &c->in[GRAD_OUTPUT], 2 * dtype_roundoff(PKB_F32));
     rt_bincount(c->rt, terms, targets(c));
     rt_binary_scalar(c->rt, RT_ADD, terms, terms, 1);
-    rt_unary(c->rt, RT_ABS, magnitude, &c->in[GRAD_OUTPUT]);
     rt_fill(c->rt, tol[GRAD], 0);
     rt_add_rows(c->rt, tol[GRAD], received_rows(c, magnitude), targets(c));
     rt_binary(c->rt, RT_MUL, tol[GRAD], tol[GRAD], rt_view(c->rt, terms, RT_SHAPE(rows, 1)));
-    rt_binary_scalar(c->rt, RT_MUL, tol[GRAD], tol[GRAD], 2 * dtype_roundoff(PKB_F32));
-}
-
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s, (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
@@ -157,6 +149,6 @@ const struct problem problem_66 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

@@ -96,7 +96,7 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
     bool uniform = s->inputs == PROFILE_PKB || s->world == 1;
     struct ids ids = {
         .pattern = uniform ? UNIFORM : (enum pattern)(set->trial % PATTERN_COUNT),
-        .per_rank = (problem_int(s, "V") + s->world - 1) / s->world,
+        .per_rank = kit_divide_up(problem_int(s, "V"), s->world),
         .world = s->world,
         .chosen = (int)rng_integer(&choice, 0, 0, s->world),
         .rng = problem_rng(s, set, IDX),

@@ -42,14 +42,9 @@ static int supports(const struct problem_setting *s, struct pkb_error *err)
     return kit_require_least(s, "Q", FEWER_QUERIES * (s->world - 1) + 1, err);
 }
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int64_t shard_rows(const struct problem_setting *s)
 {
-    return divide_up(problem_int(s, "V"), s->world);
+    return kit_divide_up(problem_int(s, "V"), s->world);
 }
 
 static int64_t queries(const struct problem_setting *s)
@@ -106,7 +101,7 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
         .rng = problem_rng(s, set, IDS),
         .skew = problem_rng(s, set, STREAM_SKEW),
     };
-    ids.chosen = rng_integer(&choice, 0, 0, divide_up(ids.rows, ids.shard)) * ids.shard;
+    ids.chosen = rng_integer(&choice, 0, 0, kit_divide_up(ids.rows, ids.shard)) * ids.shard;
     kit_fill_with(&set->in[IDS], s->inputs == PROFILE_HARDENED ? random_id : published_id, &ids);
     kit_fill_normal(s, set, SHARD);
     kit_fill_normal(s, set, PROJ);
@@ -138,12 +133,6 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     gemm_product_bound(c, tol[0], &c->out[0], magnitude, problem_real(c->setting, "D"));
 }
 
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s, (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
-}
-
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
     double queries = problem_real(s, "Q"), d = problem_real(s, "D"), o = problem_real(s, "O"), size = kit_element(s);
@@ -170,6 +159,6 @@ const struct problem problem_68 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

@@ -47,8 +47,7 @@ static int supports(const struct problem_setting *s, struct pkb_error *err)
 
 static int64_t positives(const struct problem_setting *s, int rank)
 {
-    int64_t share = problem_int(s, "rows") / s->world, least = problem_int(s, "least");
-    return (share > least ? share : least) + rank % 3;
+    return kit_share(s, "rows", "least") + rank % 3;
 }
 
 static int64_t all_positives(const struct problem_setting *s)
@@ -210,12 +209,6 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     rt_binary_scalar(c->rt, RT_SUB, tol[0], tol[0], 1);
 }
 
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)s, (void)output;
-    *check = (struct problem_check){.kind = CHECK_BOUND};
-}
-
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
     double rows = (double)positives(s, s->rank), scores = rows * (problem_real(s, "Nn") + 1);
@@ -241,6 +234,6 @@ const struct problem problem_69 = {
     .init = init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = kit_check_bound,
     .cost = cost,
 };

@@ -8,8 +8,7 @@ enum { STREAM_COUNTS = KIT_STREAM };
 
 int64_t cyclic_rows(const struct problem_setting *s)
 {
-    int64_t share = problem_int(s, "rows") / s->world, least = problem_int(s, "least");
-    return share > least ? share : least;
+    return kit_share(s, "rows", "least");
 }
 
 int64_t cyclic_capacity(const struct problem_setting *s)

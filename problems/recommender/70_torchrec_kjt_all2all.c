@@ -55,8 +55,7 @@ static int supports(const struct problem_setting *s, struct pkb_error *err)
 
 static int64_t samples(const struct problem_setting *s)
 {
-    int64_t share = problem_int(s, "batch") / s->world, least = problem_int(s, "least");
-    return share > least ? share : least;
+    return kit_share(s, "batch", "least");
 }
 
 static int64_t most_samples(const struct problem_setting *s, int rank)

@@ -15,11 +15,6 @@ enum { STREAM_DRAW = KIT_STREAM, STREAM_RAISED = KIT_STREAM + MOST_DRAWS };
 
 /* ---- sizes --------------------------------------------------------------------------------------------------------- */
 
-static int64_t round_up(int64_t n, int64_t step)
-{
-    return (n + step - 1) / step * step;
-}
-
 int vocabulary_supports(const struct problem_setting *s, struct pkb_error *err)
 {
     double top_p = problem_real(s, "top_p");
@@ -32,7 +27,7 @@ int vocabulary_supports(const struct problem_setting *s, struct pkb_error *err)
 
 int64_t vocabulary_sequence(const struct problem_setting *s)
 {
-    return round_up(problem_int(s, "S"), s->world);
+    return kit_round_up(problem_int(s, "S"), s->world);
 }
 
 int64_t vocabulary_tokens(const struct problem_setting *s)
@@ -50,7 +45,7 @@ static int64_t chunk_positions(const struct problem_setting *s)
     int64_t chunk = problem_int(s, "chunk_size"), sequence = vocabulary_sequence(s), world = s->world;
     if (chunk > 0)
         return chunk;
-    chunk = round_up(sequence / 4 > world ? sequence / 4 : world, world);
+    chunk = kit_round_up(sequence / 4 > world ? sequence / 4 : world, world);
     return chunk < sequence ? chunk : sequence;
 }
 

@@ -26,7 +26,7 @@ static const struct problem_param params[] = {
 
 static int64_t share(const struct problem_setting *s, const char *name)
 {
-    return (problem_int(s, name) + s->world - 1) / s->world;
+    return kit_divide_up(problem_int(s, name), s->world);
 }
 
 static int supports(const struct problem_setting *s, struct pkb_error *err)

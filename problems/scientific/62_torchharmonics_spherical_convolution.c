@@ -61,7 +61,7 @@ static struct grid grid_of(const struct problem_setting *s)
     g.polar = s->world / g.azimuth;
     g.a = s->rank % g.azimuth;
     g.p = s->rank / g.azimuth;
-    g.hl = (problem_int(s, "nlat") + g.polar - 1) / g.polar;
+    g.hl = kit_divide_up(problem_int(s, "nlat"), g.polar);
     g.nlat = g.hl * g.polar;
     g.nlon = 2 * g.nlat;
     g.wl = g.nlon / g.azimuth;

@@ -71,7 +71,7 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
     int64_t most = 0;
     for (int q = 0; q < s->world; q++)
         most += most_count(s, q);
-    kit_tensor(&t[SORTED], "sorted", s->dtype, RT_SHAPE((most + s->world - 1) / s->world));
+    kit_tensor(&t[SORTED], "sorted", s->dtype, RT_SHAPE(kit_divide_up(most, s->world)));
     kit_tensor(&t[N_SORTED], "n_sorted", PKB_I64, RT_SCALAR);
     kit_counted_rows(&t[SORTED], N_SORTED);
     return 2;

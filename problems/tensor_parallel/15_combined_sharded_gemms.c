@@ -36,8 +36,8 @@ struct sizes {
 static struct sizes sizes_of(const struct problem_setting *s)
 {
     struct sizes z = {.f = problem_int(s, "F")};
-    z.m_local = (problem_int(s, "M") + s->world - 1) / s->world;
-    z.h_local = (problem_int(s, "H") + s->world - 1) / s->world;
+    z.m_local = kit_divide_up(problem_int(s, "M"), s->world);
+    z.h_local = kit_divide_up(problem_int(s, "H"), s->world);
     z.m = z.m_local * s->world;
     z.h = z.h_local * s->world;
     return z;

@@ -41,8 +41,7 @@ enum { EXACT, EXACT_LABELS };
 
 static int64_t vectors(const struct problem_setting *s)
 {
-    int64_t share = problem_int(s, "rows") / s->world, least = problem_int(s, "least");
-    return share > least ? share : least;
+    return kit_share(s, "rows", "least");
 }
 
 static int supports(const struct problem_setting *s, struct pkb_error *err)
