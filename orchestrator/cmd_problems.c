@@ -65,16 +65,36 @@ static int check_family(const char *family, struct pkb_error *err)
                          near ? near : "", near ? "'?" : "");
 }
 
+/* Whether no problem before p is of its family. */
+static bool begins_family(const struct problem *const *p)
+{
+    for (const struct problem *const *q = problem_registry; q < p; q++)
+        if (strcmp((*q)->family, (*p)->family) == 0)
+            return false;
+    return true;
+}
+
+static void list_family(const char *family)
+{
+    int width = 0;
+    for (const struct problem *const *p = problem_registry; *p; p++)
+        if (strcmp((*p)->family, family) == 0 && (int)strlen((*p)->name) > width)
+            width = (int)strlen((*p)->name);
+    printf("%s\n", family);
+    for (const struct problem *const *p = problem_registry; *p; p++)
+        if (strcmp((*p)->family, family) == 0)
+            printf("  %-*s %s\n  %*s (%s)\n", width, (*p)->name, (*p)->summary, width, "", (*p)->origin);
+}
+
 static void list_text(const char *family)
 {
-    const char *last = "";
+    const char *gap = "";
     for (const struct problem *const *p = problem_registry; *p; p++) {
-        if (family && strcmp((*p)->family, family) != 0)
+        if ((family && strcmp((*p)->family, family) != 0) || !begins_family(p))
             continue;
-        if (strcmp(last, (*p)->family) != 0)
-            printf("%s%s\n", last[0] ? "\n" : "", (*p)->family);
-        last = (*p)->family;
-        printf("  %-32s %s\n  %-32s (%s)\n", (*p)->name, (*p)->summary, "", (*p)->origin);
+        printf("%s", gap);
+        list_family((*p)->family);
+        gap = "\n";
     }
 }
 

@@ -36,6 +36,7 @@ run "$pkb" doctor --dir "$tmp/nowhere"
 expect "doctor in no folder" 2 "No such file"
 run "$pkb" problems
 expect "problems" 0 "13_gemm_allreduce"
+check "problems names every family once" test -z "$(grep '^[a-z]' "$tmp/stdout" | sort | uniq -d)"
 run "$pkb" problems --family collective --json
 expect "a family as JSON" 0 '"name": "01_allreduce"'
 check "and no other family" test "$(grep -c '"family"' "$tmp/stdout")" = "$(grep -c '"family": "collective"' "$tmp/stdout")"
