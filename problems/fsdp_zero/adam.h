@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step of Adam (Kingma, Ba: "Adam: a method for stochastic optimization", ICLR 2015), and of AdamW, element by element, with
  * state in T and a rounding after every operation; there is no copy in a wider type. With rnd() the rounding to T, bc1 = 1 -
- * beta1^step, bc2 = 1 - beta2^step in f64, and everything within rnd() in f32 (f64 for T = f64), constants included:
+ * beta1^step, bc2 = 1 - beta2^step in f64, and everything within rnd() in f32 (f64 for T = f64), constants included (1 - beta is
+ * a constant: taken in f64, as 1 - 0.999f is off by 5e-5):
  *     m' = rnd( rnd(beta1 * m) + (1 - beta1) * g )
  *     v' = rnd( rnd(beta2 * v) + (1 - beta2) * g * g )
  *     direction = rnd( rnd(m' / bc1) / rnd( rnd(sqrt(rnd(v' / bc2))) + eps ) )

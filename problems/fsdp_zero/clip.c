@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define NORM_TOLERANCE 1e-5 /* relative */
+
 int clip_supports(const struct problem_setting *s, struct pkb_error *err)
 {
     double max_norm = problem_real(s, "max_norm");
@@ -87,7 +89,7 @@ void clip_bound(const struct problem_call *c, const struct clip_bound *b, pkb_te
     rt_binary(c->rt, RT_MUL, x, x, clip_coefficient(c, b->norm));
     rt_binary(c->rt, RT_SUB, difference, x, b->clipped);
     rt_unary(c->rt, RT_ABS, difference, difference);
-    pkb_tensor *clipped = kit_magnitude(c, x, b->roundings * dtype_roundoff(s->dtype));
+    pkb_tensor *clipped = kit_magnitude(c, x, b->roundings * dtype_roundoff(s->dtype) + NORM_TOLERANCE);
     rt_binary(c->rt, RT_ADD, clipped, clipped, difference);
     rt_binary_scalar(c->rt, RT_ADD, clipped, clipped, kit_least_step(s));
     rt_where(c->rt, tol, is_clipped(c, b->norm), clipped, kit_magnitude(c, x, b->kept));
@@ -97,7 +99,7 @@ void clip_check(const struct problem_setting *s, int output, struct problem_chec
 {
     (void)s;
     if (output == 0)
-        *check = (struct problem_check){.kind = CHECK_CLOSE, .rtol = 1e-5};
+        *check = (struct problem_check){.kind = CHECK_CLOSE, .rtol = NORM_TOLERANCE};
     else
         *check = (struct problem_check){.kind = CHECK_BOUND};
 }

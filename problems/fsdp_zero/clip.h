@@ -4,8 +4,9 @@
  * There is no epsilon, and a norm that is not a number clips nothing.
  *
  * Check. The norm: relative 1e-5, which every summation in f32 reaches that is not one long chain. With x the product without
- * the rounding, a clipped element may differ from x by roundings * u * |x|, so that the coefficient may be rounded to T before;
- * f16 has the step of its smallest numbers in addition. There is no absolute tolerance: clipped elements are small. What is not
+ * the rounding, a clipped element may differ from x by (roundings * u + 1e-5) * |x|: the coefficient may be rounded to T before,
+ * and the norm in it may be another correct one, which matters for f32 and f64. f16 has the step of its smallest numbers in
+ * addition. There is no absolute tolerance: clipped elements are small. What is not
  * clipped keeps its bits.
  *
  * Inputs. N(0,1) times a factor between 1/8 and 8, log-uniform, for every rank and tensor, so that the norm is no constant of
