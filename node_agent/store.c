@@ -13,6 +13,7 @@
 #include "runtime/dtype.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/tuning.h"
 
 #define RETRY_SECONDS 30.0
 #define FIRST_PAUSE_MS 50
@@ -160,6 +161,10 @@ void store_add_world(const struct agent *a, json_t *more)
     for (int i = 0; i < a->world->world; i++)
         (void)json_array_append_new(hosts, json_string(a->world->hosts[i]));
     (void)json_object_set_new(more, "hosts", hosts);
+    json_t *tuning = tuning_variables(); /* what runners get to see */
+    if (json_object_size(tuning) > 0)
+        (void)json_object_set(more, "environment", tuning);
+    json_decref(tuning);
     (void)json_object_set_new(more, "versions", json_pack("{s:s, s:s}", "pkb", PACKAGE_VERSION, "build", PKB_BUILD_ID));
 }
 

@@ -11,6 +11,7 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/suggest.h"
+#include "util/tuning.h"
 
 #define MAX_SIBLINGS 256
 
@@ -25,6 +26,7 @@ void rundir_destroy(struct rundir *r)
     free(r->build_id);
     free(r->build_cache);
     free(r->created);
+    free(r->environment);
     free(r);
     errno = saved;
 }
@@ -129,7 +131,8 @@ static int decode(struct rundir *r, const json_t *v, struct pkb_error *err)
     if (copy_string(v, "name", &r->name, err) < 0 || copy_string(v, "build", &r->build_id, err) < 0 ||
         copy_string(v, "created", &r->created, err) < 0)
         return -1;
-    return decode_cache(r, v, err);
+    r->environment = tuning_text(json_object_get(v, "environment"));
+    return r->environment ? decode_cache(r, v, err) : pkb_error_set(err, "out of memory");
 }
 
 static int check_folder(const char *path, struct pkb_error *err)

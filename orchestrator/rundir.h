@@ -3,6 +3,7 @@
  *
  *   run.json            {"format":1,"name":...,"sweep":{"path":...,"digest":...,"source":...},"created":UTC,"host":...,"user":...,
  *                        "version":...,"build":BUILD_ID,"argv":[...],"launcher":"local","build_cache":PATH or null,
+ *                        "environment":{variables of util/tuning.h},
  *                        "topology":{"name":...,"digest":...,"content":{...}} or null}
  *   plan/               sweeps/plan.h
  *   candidates/DIGEST.KIND   sources, content-addressed
@@ -29,6 +30,7 @@ struct rundir {
     char *build_id;    /* of the pkb that made it */
     char *build_cache; /* absolute */
     char *created;     /* UTC */
+    char *environment; /* tuning_text of what it was made with; "" for older runs */
     int lock_fd;       /* -1: not locked */
 };
 

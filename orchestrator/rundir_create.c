@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
+#include "util/tuning.h"
 
 /* A candidate's source is at most this long. */
 #define MAX_SOURCE (16 << 20)
@@ -128,11 +129,11 @@ static json_t *encode_run(const struct rundir_options *o, const char *build_cach
     const struct passwd *user = getpwuid(geteuid());
     pkb_utc_now(created, sizeof(created));
     (void)gethostname(host, sizeof(host) - 1);
-    return json_pack("{s:i, s:s, s:{s:s, s:s, s:s}, s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s?, s:o}", "format", RUNDIR_FORMAT,
+    return json_pack("{s:i, s:s, s:{s:s, s:s, s:s}, s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s?, s:o, s:o}", "format", RUNDIR_FORMAT,
                      "name", s->name, "sweep", "path", s->path, "digest", s->digest, "source", s->source, "created", created,
                      "host", host, "user", user ? user->pw_name : "?", "version", PACKAGE_VERSION, "build", PKB_BUILD_ID, "argv",
-                     encode_argv(o), "launcher", o->launcher, "build_cache", build_cache, "topology",
-                     o->topology ? topology_copy_encode(o->topology, NULL) : json_null());
+                     encode_argv(o), "launcher", o->launcher, "build_cache", build_cache, "environment", tuning_variables(),
+                     "topology", o->topology ? topology_copy_encode(o->topology, NULL) : json_null());
 }
 
 static int write_run(const char *run, const struct rundir_options *o, const char *build_cache, const struct sweep *s,

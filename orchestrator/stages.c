@@ -13,6 +13,7 @@
 #include "results/merge.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/tuning.h"
 
 int engine_load(struct engine *e, struct pkb_error *err)
 {
@@ -88,6 +89,18 @@ int engine_create(struct engine *e, struct pkb_error *err)
     return 0;
 }
 
+/* Results of before and after would differ for reasons that no candidate has. */
+static void compare_environment(struct engine *e)
+{
+    json_t *variables = tuning_variables();
+    char *now = tuning_text(variables);
+    if (now && strcmp(now, e->run->environment) != 0)
+        display_warn(&e->display, "the environment is not that of the run: now '%s', then '%s'; times may not be comparable", now,
+                     e->run->environment);
+    json_decref(variables);
+    free(now);
+}
+
 int engine_open(struct engine *e, struct pkb_error *err)
 {
     e->code = PKB_EXIT_USAGE;
@@ -100,6 +113,7 @@ int engine_open(struct engine *e, struct pkb_error *err)
             "%s was made by build %s of pkb, this is build %s: results would not be comparable; use that build, or "
             "--force-build",
             e->run->path, e->run->build_id, PKB_BUILD_ID);
+    compare_environment(e);
     e->plan = plan_load(e->run->path, err);
     return e->plan ? 0 : -1;
 }

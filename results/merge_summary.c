@@ -8,6 +8,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
+#include "util/tuning.h"
 
 #define COUNT(member)                                                                                                            \
     {                                                                                                                            \
@@ -36,6 +37,14 @@ static int add_row(struct merge *m, const char *key, const char *value, struct p
     return database_insert(&m->db, m->insert[TABLE_RUN], err, "tt", key, value);
 }
 
+static int add_environment(struct merge *m, const json_t *variables, struct pkb_error *err)
+{
+    char *text = tuning_text(variables);
+    int rc = text ? add_row(m, "environment", text, err) : pkb_error_set(err, "out of memory");
+    free(text);
+    return rc;
+}
+
 /* What run.json says about itself; a folder without one (a test's, a copied one) can be merged all the same. */
 static int add_run(struct merge *m, struct pkb_error *err)
 {
@@ -50,6 +59,8 @@ static int add_run(struct merge *m, struct pkb_error *err)
         if (value)
             rc = add_row(m, keys[i], value, err);
     }
+    if (rc == 0)
+        rc = add_environment(m, json_object_get(run, "environment"), err);
     json_decref(run);
     free(path);
     return rc;

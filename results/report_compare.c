@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "results/published.h"
+#include "util/file.h"
 
 #define WORTH_A_LINE 0.05 /* relative change of a speedup */
 
@@ -234,7 +235,7 @@ static void model_row(struct sheet *s, const struct report_data *d, int model, c
     sheet_number(s, c->only_old ? TONE_BAD : TONE_FAINT, (double)c->only_old);
 }
 
-static struct sheet *models_sheet(void)
+static struct sheet *models_sheet(const struct report_data *d, const struct report_data *old)
 {
     static const struct sheet_column columns[] = {
         {"model", "model", SHEET_TEXT, SHEET_EVERYWHERE},      {"cells", "cells", SHEET_COUNT, SHEET_EVERYWHERE},
@@ -247,11 +248,16 @@ static struct sheet *models_sheet(void)
         {"open", "open", SHEET_COUNT, SHEET_EVERYWHERE},       {"only_new", "new", SHEET_COUNT, SHEET_EVERYWHERE},
         {"only_old", "old", SHEET_COUNT, SHEET_EVERYWHERE},
     };
-    struct sheet *s =
-        sheet_create("change_models", "What changed, by model",
-                     "Cells with a result in both runs: correct still, gained, lost, never (McNemar's exact p); speed: new / "
-                     "old speedup, geometric mean with 95 % bootstrap over problems (p of the sign test); open: a result "
-                     "is missing in one of the runs; new, old: planned there alone.");
+    static const char note[] =
+        "Cells with a result in both runs: correct still, gained, lost, never (McNemar's exact p); speed: new / "
+        "old speedup, geometric mean with 95 % bootstrap over problems (p of the sign test); open: a result "
+        "is missing in one of the runs; new, old: planned there alone.";
+    bool alike = strcmp(d->environment, old->environment) == 0;
+    char *text = alike ? strdup(note)
+                       : pkb_format(NULL, "%s The environments differ, times with them: new '%s', old '%s'.", note,
+                                    d->environment, old->environment);
+    struct sheet *s = text ? sheet_create("change_models", "What changed, by model", text) : NULL;
+    free(text);
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         sheet_column(s, columns[i].key, columns[i].title, columns[i].kind, columns[i].use);
     return s;
@@ -290,7 +296,7 @@ int report_compare_runs(const struct report_data *d, const struct report_data *o
         changes[m].log_ratio = &block[m * problems * 2];
         changes[m].n = &block[(m * 2 + 1) * problems];
     }
-    struct sheet *summary = models_sheet(), *cells = cells_sheet(d);
+    struct sheet *summary = models_sheet(d, old), *cells = cells_sheet(d);
     walk(d, old, changes, cells);
     for (int m = 0; m < d->n_models; m++)
         model_row(summary, d, m, &changes[m]);

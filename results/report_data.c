@@ -8,13 +8,18 @@
 
 #define DEFAULT_MAX_K 10
 
-static int load_name(struct report_data *d, struct pkb_error *err)
+/* What the table `run` says of a key, "" for nothing. */
+static int load_word(struct report_data *d, const char *key, char **word, struct pkb_error *err)
 {
-    sqlite3_stmt *q = database_prepare(&d->db, "SELECT value FROM run WHERE key = 'name'", err);
-    int rc = q ? database_step(&d->db, q, err) : -1;
+    sqlite3_stmt *q = database_prepare(&d->db, "SELECT value FROM run WHERE key = ?", err);
+    int rc = -1;
+    if (q && sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC) == SQLITE_OK)
+        rc = database_step(&d->db, q, err);
+    else if (q)
+        rc = database_error(&d->db, err);
     if (rc >= 0) {
-        d->name = strdup(rc == 1 ? database_text(q, 0) : "");
-        rc = d->name ? 0 : pkb_error_set(err, "out of memory");
+        *word = strdup(rc == 1 ? database_text(q, 0) : "");
+        rc = *word ? 0 : pkb_error_set(err, "out of memory");
     }
     (void)sqlite3_finalize(q);
     return rc;
@@ -101,7 +106,8 @@ static void find_bounds(struct report_data *d, const struct report_options *o)
 
 static int load(struct report_data *d, const struct report_options *o, struct pkb_error *err)
 {
-    if (load_name(d, err) < 0 || report_cells_load(&d->cells, &d->db, err) < 0)
+    if (load_word(d, "name", &d->name, err) < 0 || load_word(d, "environment", &d->environment, err) < 0 ||
+        report_cells_load(&d->cells, &d->db, err) < 0)
         return -1;
     d->models = d->cells.models;
     d->n_models = d->cells.n_models;
@@ -144,6 +150,7 @@ void report_data_clear(struct report_data *d)
     bootstrap_destroy(d->bootstrap);
     report_cells_clear(&d->cells);
     free(d->name);
+    free(d->environment);
     database_close(&d->db);
     memset(d, 0, sizeof(*d));
 }

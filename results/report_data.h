@@ -53,7 +53,8 @@ struct report_data {
     const char *run;
     struct database db;
     struct merge_summary summary;
-    char *name; /* of the sweep, or "" */
+    char *name;        /* of the sweep, or "" */
+    char *environment; /* variables that change what is measured (util/tuning.h), or "" */
     struct report_cells cells;
     char **models; /* those of the cells */
     int n_models;

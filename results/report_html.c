@@ -102,8 +102,14 @@ static void head(const struct report_data *d, FILE *out)
     (void)fprintf(
         out,
         "</h1>\n<p class=\"soft\">%lld of %lld planned cells have a result. Fast means correct and more than %g times as fast "
-        "as the reference. Nothing that is missing counts as solved or as failed.</p>\n<ul class=\"cards\">\n",
+        "as the reference. Nothing that is missing counts as solved or as failed.</p>\n",
         (long long)s->done, (long long)s->cells, d->p);
+    if (d->environment[0]) {
+        (void)fputs("<p class=\"soft\">Measured with ", out);
+        sheet_escape_html(out, d->environment);
+        (void)fputs(".</p>\n", out);
+    }
+    (void)fputs("<ul class=\"cards\">\n", out);
     card(out, "problems", d->n_problems_named, false);
     card(out, d->n_models == 1 ? "model" : "models", d->n_models, false);
     card(out, "cells", s->cells, false);

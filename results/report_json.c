@@ -138,10 +138,11 @@ static json_t *machine(const struct report_data *d)
 
 int report_json(const struct report_data *d, const struct report_sheets *s, FILE *out, struct pkb_error *err)
 {
-    json_t *value = json_pack("{si, ss, ss, so, sf, si, so, ss, so, so, so, so, so}", "format", 1, "name", d->name, "run", d->run,
-                              "merge", merge_summary_json(&d->summary), "p", d->p, "k", d->k_max, "models", groups(d, &d->total),
-                              "by", report_by_name(d->by), "parts", groups(d, &d->parts), "problems", problems(d), "not_counted",
-                              notes(d), "topology", machine(d), "tables", tables(s));
+    json_t *value =
+        json_pack("{si, ss, ss, ss, so, sf, si, so, ss, so, so, so, so, so}", "format", 1, "name", d->name, "environment",
+                  d->environment, "run", d->run, "merge", merge_summary_json(&d->summary), "p", d->p, "k", d->k_max, "models",
+                  groups(d, &d->total), "by", report_by_name(d->by), "parts", groups(d, &d->parts), "problems", problems(d),
+                  "not_counted", notes(d), "topology", machine(d), "tables", tables(s));
     if (!value)
         return pkb_error_set(err, "the report cannot be encoded as JSON (out of memory, or a name is not UTF-8)");
     int rc = json_dumpf(value, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15));

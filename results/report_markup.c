@@ -10,6 +10,11 @@ int report_markdown(const struct report_data *d, const struct report_sheets *s, 
     sheet_escape_markdown(out, d->name[0] ? d->name : "(unnamed)");
     (void)fprintf(out, "\n\n%lld of %lld planned cells have a result; %lld problems, %d models.\n", (long long)d->summary.done,
                   (long long)d->summary.cells, (long long)d->n_problems_named, d->n_models);
+    if (d->environment[0]) {
+        (void)fputs("\nMeasured with ", out);
+        sheet_escape_markdown(out, d->environment);
+        (void)fputs(".\n", out);
+    }
     for (int i = 0; i < s->n; i++)
         if (sheet_print_markdown(s->items[i], out, err) < 0)
             return -1;

@@ -5,6 +5,7 @@
 
 #include "results/report_data.h"
 #include "results/report_labels.h"
+#include "results/sheet.h"
 #include "results/table.h"
 
 #define MAX_SHOWN_K 5
@@ -468,6 +469,10 @@ void report_text_head(const struct report_data *d, FILE *out, bool colour)
     (void)fputc('\n', out);
     if (!report_tasks_are_problems(d))
         (void)fprintf(out, "A task is a problem at one world size, dtype and shape: %zu tasks.\n", d->n_problems);
+    if (d->environment[0]) {
+        (void)fputs("Measured with\n", out);
+        sheet_print_note(out, d->environment, colour);
+    }
 }
 
 int report_text_metrics(const struct report_data *d, FILE *out, bool colour, struct pkb_error *err)

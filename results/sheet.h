@@ -84,6 +84,9 @@ int sheet_check(const struct sheet *s, struct pkb_error *err);
 
 /* ---- formats ---------------------------------------------------------------------------------------------------------- */
 
+/* A text in lines of at most 100 characters, indented like tables. */
+void sheet_print_note(FILE *out, const char *note, bool colour);
+
 /* Text in at most 100 columns where the columns allow it. At most `max_rows` rows (0: all), then how many more there are. */
 int sheet_print_text(const struct sheet *s, FILE *out, bool colour, size_t max_rows, struct pkb_error *err);
 int sheet_print_markdown(const struct sheet *s, FILE *out, struct pkb_error *err);

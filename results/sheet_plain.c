@@ -112,8 +112,7 @@ static void fill_table(const struct sheet *s, struct table *t, size_t rows)
         }
 }
 
-/* The note in lines of at most LINE_WIDTH characters, indented like tables. */
-static void print_note(FILE *out, const char *note, bool colour)
+void sheet_print_note(FILE *out, const char *note, bool colour)
 {
     char clean[1024];
     table_clean(note, clean, sizeof(clean));
@@ -137,7 +136,7 @@ int sheet_print_text(const struct sheet *s, FILE *out, bool colour, size_t max_r
         return -1;
     size_t all = sheet_rows(s), rows = max_rows > 0 && all > max_rows ? max_rows : all;
     (void)fprintf(out, "\n%s%s%s\n", colour ? "\033[1m" : "", s->title, table_style_off(colour));
-    print_note(out, s->note, colour);
+    sheet_print_note(out, s->note, colour);
     struct table *t = table_create();
     fill_table(s, t, rows);
     for (int c = 0, shown = 0; c < s->n_columns; c++) {

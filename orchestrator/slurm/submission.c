@@ -16,9 +16,23 @@
 
 static bool wanted(const char *variable)
 {
-    static const char *const list[] = {"PATH=",       "HOME=",   "USER=",  "LOGNAME=", "SHELL=", "LANG=", "LD_LIBRARY_PATH=",
-                                       "MODULEPATH=", "TMPDIR=", "CPATH=", "CC=",      "PKB_",   "UCX_",  "NCCL_",
-                                       "CUDA_HOME="};
+    static const char *const list[] = {"PATH=",
+                                       "HOME=",
+                                       "USER=",
+                                       "LOGNAME=",
+                                       "SHELL=",
+                                       "LANG=",
+                                       "LD_LIBRARY_PATH=",
+                                       "MODULEPATH=",
+                                       "TMPDIR=",
+                                       "CPATH=",
+                                       "CC=",
+                                       "PKB_",
+                                       "UCX_",
+                                       "NCCL_",
+                                       "CUDA_HOME=",
+                                       "CUDA_LAUNCH_BLOCKING=",
+                                       "CUDA_DEVICE_MAX_CONNECTIONS="};
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
         if (strncmp(variable, list[i], strlen(list[i])) == 0)
             return true;

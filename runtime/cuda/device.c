@@ -25,10 +25,11 @@ static int read_device(struct rt_device *dev, struct pkb_error *err)
     return 0;
 }
 
-/* NCCL reads the variable when it is loaded, which happens later. */
-static int forbid_multicast(const struct rt_device *dev, struct pkb_error *err)
+/* NCCL reads the variable when it is loaded, which happens later. Otherwise it keeps its own defaults: a reference that is slower
+ * than what anybody gets from NCCL would flatter candidates. */
+static int forbid_nvls(const struct rt_device *dev, struct pkb_error *err)
 {
-    if (!dev->settings.multicast && setenv("NCCL_NVLS_ENABLE", "0", 1))
+    if (dev->settings.forbid_nvls && setenv("NCCL_NVLS_ENABLE", "0", 1))
         return pkb_error_errno(err, "environment");
     return 0;
 }
@@ -88,7 +89,7 @@ static int cuda_open(const struct rt_options *options, struct rt_device **out, s
         return pkb_error_set(err, "out of memory");
     dev->options = options;
     dev->ordinal = options->device;
-    if (cuda_settings_read(&dev->settings, getenv, err) || forbid_multicast(dev, err) || read_device(dev, err) ||
+    if (cuda_settings_read(&dev->settings, getenv, err) || forbid_nvls(dev, err) || read_device(dev, err) ||
         open_memory(dev, err)) {
         cuda_close(dev);
         return -1;

@@ -61,6 +61,7 @@ static int read_multicast(struct cuda_settings *s, const char *own, const char *
     if (own && strcmp(own, "0") != 0 && strcmp(own, "1") != 0)
         return pkb_error_set(err, "PKB_NVLS=%s: expected 0 or 1", own);
     s->multicast = own && own[0] == '1' && !(nccl && strcmp(nccl, "0") == 0);
+    s->forbid_nvls = own && own[0] == '0';
     return 0;
 }
 

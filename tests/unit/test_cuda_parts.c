@@ -42,16 +42,17 @@ static void test_settings(void **state)
         const char *variables[4];
         struct cuda_settings want;
     } rows[] = {
-        {{NULL}, {false, 300 * SECOND, -1, false}},
-        {{"PKB_COMM=", "PKB_SYMM=", "PKB_COMM_TIMEOUT="}, {false, 300 * SECOND, -1, false}},
-        {{"PKB_COMM=nccl", "PKB_COMM_TIMEOUT=1"}, {false, SECOND, -1, false}},
-        {{"PKB_COMM=staged", "PKB_SYMM=fd"}, {true, 300 * SECOND, SYMM_FD, false}},
-        {{"PKB_SYMM=fabric", "PKB_COMM_TIMEOUT=604800"}, {false, 604800 * SECOND, SYMM_FABRIC, false}},
-        {{"PKB_SYMM=ipc", "PKB_NVLS=0"}, {false, 300 * SECOND, SYMM_IPC, false}},
-        {{"PKB_NVLS=1"}, {false, 300 * SECOND, -1, true}},
-        {{"PKB_NVLS=1", "NCCL_NVLS_ENABLE=2"}, {false, 300 * SECOND, -1, true}},
-        {{"PKB_NVLS=1", "NCCL_NVLS_ENABLE=0"}, {false, 300 * SECOND, -1, false}},
-        {{"NCCL_NVLS_ENABLE=1"}, {false, 300 * SECOND, -1, false}},
+        {{NULL}, {false, 300 * SECOND, -1, false, false}},
+        {{"PKB_COMM=", "PKB_SYMM=", "PKB_COMM_TIMEOUT="}, {false, 300 * SECOND, -1, false, false}},
+        {{"PKB_COMM=nccl", "PKB_COMM_TIMEOUT=1"}, {false, SECOND, -1, false, false}},
+        {{"PKB_COMM=staged", "PKB_SYMM=fd"}, {true, 300 * SECOND, SYMM_FD, false, false}},
+        {{"PKB_SYMM=fabric", "PKB_COMM_TIMEOUT=604800"}, {false, 604800 * SECOND, SYMM_FABRIC, false, false}},
+        {{"PKB_SYMM=ipc", "PKB_NVLS=0"}, {false, 300 * SECOND, SYMM_IPC, false, true}},
+        {{"PKB_NVLS=1"}, {false, 300 * SECOND, -1, true, false}},
+        {{"PKB_NVLS=1", "NCCL_NVLS_ENABLE=2"}, {false, 300 * SECOND, -1, true, false}},
+        {{"PKB_NVLS=1", "NCCL_NVLS_ENABLE=0"}, {false, 300 * SECOND, -1, false, false}},
+        {{"PKB_NVLS=0", "NCCL_NVLS_ENABLE=1"}, {false, 300 * SECOND, -1, false, true}},
+        {{"NCCL_NVLS_ENABLE=1"}, {false, 300 * SECOND, -1, false, false}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -63,6 +64,7 @@ static void test_settings(void **state)
         assert_int_equal(s.timeout_ns, rows[i].want.timeout_ns);
         assert_int_equal(s.symm, rows[i].want.symm);
         assert_int_equal(s.multicast, rows[i].want.multicast);
+        assert_int_equal(s.forbid_nvls, rows[i].want.forbid_nvls);
     }
 }
 

@@ -423,6 +423,27 @@ static void test_utilisation(void **state)
     plan_destroy(p);
 }
 
+/* What was measured under other conditions says so in every format for people, and beside a comparison. */
+static void test_environment(void **state)
+{
+    (void)state;
+    static const enum report_format formats[] = {REPORT_TEXT, REPORT_JSON, REPORT_MARKDOWN, REPORT_HTML};
+    static const char run_json[] = "{\"environment\":{\"NCCL_NVLS_ENABLE\":\"0\",\"NCCL_ALGO\":\"Ring\"}}";
+    struct pkb_error err;
+    char *path = pkb_format(&err, "%s/run.json", run);
+    assert_int_equal(pkb_file_write(path, run_json, strlen(run_json), &err), 0);
+    make_small("");
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        struct report_options o = {.format = formats[i]};
+        char *text = report(&o, NULL);
+        if (!strstr(text, formats[i] == REPORT_MARKDOWN ? "NCCL\\_ALGO=Ring NCCL\\_NVLS\\_ENABLE=0"
+                                                        : "NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0"))
+            fail_msg("no environment in:\n%s", text);
+        free(text);
+    }
+    free(path);
+}
+
 /* Tables that a run does not have, and another run that is none. */
 static void test_no_such_table(void **state)
 {
@@ -474,6 +495,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_broken_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_utilisation, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_such_table, set_up, tear_down),
         cmocka_unit_test(test_clean),
     };

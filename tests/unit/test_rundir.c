@@ -121,10 +121,13 @@ static void test_create(void **state)
 {
     struct fixture *f = *state;
     struct pkb_error err;
+    assert_int_equal(setenv("NCCL_NVLS_ENABLE", "0", 1), 0);
     struct rundir *r = create(f, &err);
     if (!r)
         fail_msg("%s", err.text);
+    assert_int_equal(unsetenv("NCCL_NVLS_ENABLE"), 0);
     assert_string_equal(r->name, "s");
+    assert_string_equal(r->environment, "NCCL_NVLS_ENABLE=0");
     assert_true(r->path[0] == '/');
     for (size_t i = 0; i < f->plan->n_candidates; i++) {
         char *path = rundir_candidate(r, &f->plan->candidates[i], &err);

@@ -21,6 +21,7 @@
 #include "util/json.h"
 #include "util/process.h"
 #include "util/suggest.h"
+#include "util/tuning.h"
 
 static char folder[] = "/tmp/pkb-test-util-XXXXXX";
 
@@ -146,6 +147,31 @@ static void json_members_are_checked(void **state)
     assert_int_equal(n, 10);
     json_decref(v);
     assert_true(json_is_null(pkb_json_number(0.0 / 0.0)));
+}
+
+static void tuning_is_an_allow_list(void **state)
+{
+    (void)state;
+    static const char *const variables[][2] = {
+        {"NCCL_NVLS_ENABLE", "0"}, {"UCX_TLS", "sm,self"}, {"PKB_NVLS", "1"},        {"PKB_NVLS_TOKEN", "secret"},
+        {"PKB_JOB", "1"},          {"XNCCL_A", "1"},       {"AWS_SECRET", "secret"}, {"NCCL_A", "\xff"},
+    };
+    (void)clearenv();
+    json_t *none = tuning_variables();
+    char *text = tuning_text(none);
+    assert_string_equal(text, "");
+    free(text);
+    json_decref(none);
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        assert_int_equal(setenv(variables[i][0], variables[i][1], 1), 0);
+    json_t *some = tuning_variables();
+    text = tuning_text(some);
+    assert_string_equal(text, "NCCL_A=(not UTF-8) NCCL_NVLS_ENABLE=0 PKB_NVLS=1 UCX_TLS=sm,self");
+    free(text);
+    json_decref(some);
+    text = tuning_text(NULL);
+    assert_string_equal(text, "");
+    free(text);
 }
 
 static int run(const char *const *argv, int timeout_ms, int *status, struct pkb_error *err)
@@ -279,6 +305,7 @@ int main(void)
         cmocka_unit_test(files_are_replaced_at_once),
         cmocka_unit_test(trees_are_removed_without_following_links),
         cmocka_unit_test(digests_match_known_answers),
+        cmocka_unit_test(tuning_is_an_allow_list),
         cmocka_unit_test(json_members_are_checked),
         cmocka_unit_test(a_failed_exec_names_the_program),
         cmocka_unit_test(children_end_as_they_should),
