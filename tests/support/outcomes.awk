@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compares records with a file of expected outcomes; prints "ok NAME" or "bad NAME: WHY" for each record of a cell, and for each
-# candidate STORE/*/*/*.KIND without one.
+# candidate STORE/*/*/*.KIND without one whose problem has any.
 #
 #     awk -v store=STORE -v kind=c -v no_memory=OUTCOME -f outcomes.awk expected.txt records/*.jsonl
 #
@@ -32,7 +32,7 @@ FILENAME ~ /expected.txt$/ {
 member("kind") == "cell" {
     name = member("model") "/" member("problem") "/" member("sample")
     want = expected(member("model"), member("problem"), member("sample"), member("device"), member("world"))
-    seen[name] = 1
+    seen[name] = swept[member("problem")] = 1
     place = sprintf("%s on %s ranks, %s", name, member("world"), member("shape"))
     if (member("outcome") == want)
         print "ok " place
@@ -42,7 +42,8 @@ member("kind") == "cell" {
 END {
     while (("cd " store " && ls */*/*." kind) | getline file > 0) {
         sub(/\.[a-z]*$/, "", file)
-        if (!(file in seen))
+        split(file, part, "/")
+        if (part[2] in swept && !(file in seen))
             printf "bad %s: no record\n", file
     }
 }
