@@ -236,41 +236,65 @@ static void test_quick(void **state)
     free(path);
 }
 
-/* paper and scaling name a store that users bring: here one with a single candidate of each model. */
-static void test_for_clusters(void **state)
+/* paper and scaling name a store that users bring: here one with `samples` candidates of each model for the problems up to `last`. */
+static void fill_store(const char *base, int last, int samples)
 {
     static const char *const models[] = {"claude-opus-4.7",      "deepseek-v4-pro", "gemini-3-pro",
                                          "gemini-3-pro-agentic", "glm-5.1",         "gpt-5.5"};
-    static const struct {
-        const char *name;
-        size_t cells;
-    } rows[] = {{"paper.lua", 6}, {"scaling.lua", 6 * (4 * 3 + 1)}};
-    struct pkb_error err = {""};
+    struct pkb_error err;
     char file[256];
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
-        (void)snprintf(file, sizeof(file), "%s/candidates/%s/01_allreduce", (char *)*state, models[i]);
-        assert_int_equal(pkb_mkdirs(file, &err), 0);
-        (void)snprintf(file, sizeof(file), "candidates/%s/01_allreduce/1.cu", models[i]);
-        store_write(*state, file);
+        for (int id = 1; id <= last; id++) {
+            const char *name = problem_by_id(id)->name;
+            (void)snprintf(file, sizeof(file), "%s/candidates/%s/%s", base, models[i], name);
+            assert_int_equal(pkb_mkdirs(file, &err), 0);
+            for (int k = 1; k <= samples; k++) {
+                (void)snprintf(file, sizeof(file), "candidates/%s/%s/%d.cu", models[i], name, k);
+                store_write(base, file);
+            }
+        }
     }
-    (void)snprintf(file, sizeof(file), "%s/sweeps", (char *)*state);
+    (void)snprintf(file, sizeof(file), "%s/sweeps", base);
     assert_int_equal(pkb_mkdirs(file, &err), 0);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char *path = shipped(rows[i].name), *text;
-        size_t size;
-        assert_int_equal(pkb_file_read(path, 0, &text, &size, &err), 0);
-        (void)snprintf(file, sizeof(file), "%s/sweeps/%s", (char *)*state, rows[i].name);
-        struct sweep *s = sweep_load_text(file, text, size, &err);
-        struct plan *p = s ? plan_make(s, 0, &err) : NULL;
-        if (!p)
-            fail_msg("%s", err.text);
-        check_plan(p, 600);
-        assert_int_equal(p->n_cells, rows[i].cells);
-        plan_destroy(p);
-        sweep_destroy(s);
-        free(text);
-        free(path);
-    }
+}
+
+/* The plan of a shipped sweep as if it lay beside the store. */
+static struct plan *plan_shipped(const char *base, const char *name)
+{
+    struct pkb_error err = {""};
+    char file[256], *path = shipped(name), *text;
+    size_t size;
+    assert_int_equal(pkb_file_read(path, 0, &text, &size, &err), 0);
+    (void)snprintf(file, sizeof(file), "%s/sweeps/%s", base, name);
+    struct sweep *s = sweep_load_text(file, text, size, &err);
+    struct plan *p = s ? plan_make(s, 0, &err) : NULL;
+    if (!p)
+        fail_msg("%s", err.text);
+    check_plan(p, 600);
+    sweep_destroy(s);
+    free(text);
+    free(path);
+    return p;
+}
+
+static void test_scaling(void **state)
+{
+    fill_store(*state, 1, 1);
+    struct plan *p = plan_shipped(*state, "scaling.lua");
+    assert_int_equal(p->n_cells, 6 * (4 * 3 + 1));
+    plan_destroy(p);
+}
+
+/* Every problem runs on 8 GPUs at the paper's sizes. */
+static void test_paper(void **state)
+{
+    fill_store(*state, 87, 3);
+    struct plan *p = plan_shipped(*state, "paper.lua");
+    if (p->n_skips > 0)
+        fail_msg("%s: %s", p->skips[0].problem ? p->skips[0].problem->name : "all", p->skips[0].reason);
+    assert_int_equal(p->n_settings, 87);
+    assert_int_equal(p->n_cells, 87 * 6 * 3);
+    plan_destroy(p);
 }
 
 /* ---- shards -------------------------------------------------------------------------------------------------------- */
@@ -389,7 +413,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, plan_store_setup, plan_store_teardown),
         cmocka_unit_test_setup_teardown(test_store_mistakes, plan_store_setup, plan_store_teardown),
         cmocka_unit_test(test_quick),
-        cmocka_unit_test_setup_teardown(test_for_clusters, plan_store_setup, plan_store_teardown),
+        cmocka_unit_test_setup_teardown(test_scaling, plan_store_setup, plan_store_teardown),
+        cmocka_unit_test_setup_teardown(test_paper, plan_store_setup, plan_store_teardown),
         cmocka_unit_test_setup_teardown(test_shards, plan_store_setup, plan_store_teardown),
         cmocka_unit_test_setup_teardown(test_estimate, plan_store_setup, plan_store_teardown),
         cmocka_unit_test_setup_teardown(test_digests_are_stable, plan_store_setup, plan_store_teardown),

@@ -27,6 +27,9 @@ struct mode {
 };
 
 static const struct mode modes[] = {
+    {39, PKB_BF16, 2, {{"variant", 1}}},
+    {39, PKB_F32, 4, {{"variant", 1}, {"causal", 1}}},
+    {39, PKB_BF16, 4, {{"causal", 1}}},
     {76, PKB_F32, 2, {{"stride", 2}, {"padding", 1}}},
     {76, PKB_BF16, 3, {{"k", 2}, {"dilation", 2}}},
     {78, PKB_BF16, 3, {{"us", 3}, {"ut", 3}, {"Cz", 2}, {"B", 2}}},
