@@ -11,19 +11,35 @@
 
 #include "runtime/random.h"
 
+struct rt *rt;
+
 struct rt *array_runtime(void)
 {
     struct pkb_error err = {""};
     struct rt_options o = {.rank = 0, .world = 1, .shm_prefix = "/pkb-test"};
-    struct rt *rt = rt_open("host", &o, &err);
-    if (!rt)
+    struct rt *own = rt_open("host", &o, &err);
+    if (!own)
         print_error("%s\n", err.text);
-    return rt;
+    return own;
+}
+
+int array_set_up(void **state)
+{
+    (void)state;
+    rt = array_runtime();
+    return rt ? 0 : -1;
+}
+
+int array_tear_down(void **state)
+{
+    (void)state;
+    rt_close(rt);
+    return 0;
 }
 
 static uint32_t stream; /* every array has other numbers */
 
-void array_make(struct rt *rt, struct array *a, int dtype, int ndim, const int64_t *shape, double low, double high)
+void array_make(struct array *a, int dtype, int ndim, const int64_t *shape, double low, double high)
 {
     uint8_t stored[ARRAY_MAX * 8];
     int64_t n;
@@ -41,7 +57,7 @@ void array_make(struct rt *rt, struct array *a, int dtype, int ndim, const int64
     rt_upload(rt, a->t, stored);
 }
 
-void array_fetch(struct rt *rt, const pkb_tensor *t, void *stored)
+void array_fetch(const pkb_tensor *t, void *stored)
 {
     struct pkb_error err = {""};
     rt_download(rt, stored, t);
@@ -49,12 +65,12 @@ void array_fetch(struct rt *rt, const pkb_tensor *t, void *stored)
         fail_msg("%s", err.text);
 }
 
-void array_check_exact(struct rt *rt, const pkb_tensor *t, const double *want, size_t n, bool f32)
+void array_check_exact(const pkb_tensor *t, const double *want, size_t n, bool f32)
 {
     uint8_t stored[ARRAY_MAX * 8];
     double got[ARRAY_MAX], rounded[ARRAY_MAX];
     float single[ARRAY_MAX];
-    array_fetch(rt, t, stored);
+    array_fetch(t, stored);
     dtype_to_f64(t->dtype, got, stored, n);
     if (f32) {
         for (size_t i = 0; i < n; i++)
@@ -70,12 +86,12 @@ void array_check_exact(struct rt *rt, const pkb_tensor *t, const double *want, s
     }
 }
 
-void array_check_close(struct rt *rt, const pkb_tensor *t, const double *want, size_t n, double relative)
+void array_check_close(const pkb_tensor *t, const double *want, size_t n, double relative)
 {
     uint8_t stored[ARRAY_MAX * 8];
     double got[ARRAY_MAX], u = dtype_roundoff(t->dtype) * 1.01 + relative;
     double least = t->dtype == PKB_FP8_E4M3 ? 0x1p-10 : t->dtype == PKB_F16 ? 0x1p-25 : 1e-38; /* half a subnormal step */
-    array_fetch(rt, t, stored);
+    array_fetch(t, stored);
     dtype_to_f64(t->dtype, got, stored, n);
     for (size_t i = 0; i < n; i++) {
         if (!(fabs(got[i] - want[i]) <= u * fabs(want[i]) + least))

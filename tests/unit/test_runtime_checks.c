@@ -8,14 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/array.h"
-
-struct operands {
-    struct rt *rt;
-    pkb_tensor *f24, *f35, *f3, *f2, *scalar, *i4, *i64_4, *b24, *bool2, *f222, *f48;
-};
-
-typedef void bad_call(struct operands *o);
+#include "tests/support/refused.h"
 
 static void bad_new_dims(struct operands *o)
 {
@@ -135,7 +128,7 @@ static void bad_product_shape(struct operands *o)
 }
 static void bad_product_type(struct operands *o)
 {
-    rt_matmul(o->rt, o->f48, o->f24, true, o->b24, false);
+    rt_matmul(o->rt, o->f48, o->f24, true, o->bf24, false);
 }
 static void bad_product_dims(struct operands *o)
 {
@@ -224,7 +217,7 @@ static void bad_reduction(struct operands *o)
 }
 static void bad_gather_type(struct operands *o)
 {
-    rt_all_gather(o->rt, rt_world(o->rt), o->b24, o->f24);
+    rt_all_gather(o->rt, rt_world(o->rt), o->bf24, o->f24);
 }
 static void bad_scatter(struct operands *o)
 {
@@ -261,10 +254,7 @@ static void bad_send_pair(struct operands *o)
     rt_p2p_end(o->rt);
 }
 
-static const struct {
-    bad_call *call;
-    const char *text;
-} bad_calls[] = {
+static const struct refused_row bad_calls[] = {
     {bad_new_dims, "new: 9 dimensions, the most is 8"},
     {bad_new_negative, "new: dimension 1 is -1"},
     {bad_new_dtype, "new: 42 is no dtype"},
@@ -327,29 +317,7 @@ static const struct {
 static void test_bad_calls(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(bad_calls) / sizeof(bad_calls[0]); i++) {
-        struct pkb_error err = {"no failure"};
-        struct rt *rt = array_runtime();
-        assert_non_null(rt);
-        struct operands o = {
-            .rt = rt,
-            .f24 = rt_new(rt, PKB_F32, RT_SHAPE(2, 4)),
-            .f35 = rt_new(rt, PKB_F32, RT_SHAPE(3, 5)),
-            .f48 = rt_new(rt, PKB_F32, RT_SHAPE(4, 8)),
-            .f222 = rt_new(rt, PKB_F32, RT_SHAPE(2, 2, 2)),
-            .f3 = rt_new(rt, PKB_F32, RT_SHAPE(3)),
-            .f2 = rt_new(rt, PKB_F32, RT_SHAPE(2)),
-            .scalar = rt_new(rt, PKB_F32, RT_SCALAR),
-            .i4 = rt_new(rt, PKB_I32, RT_SHAPE(4)),
-            .i64_4 = rt_new(rt, PKB_I64, RT_SHAPE(4)),
-            .b24 = rt_new(rt, PKB_BF16, RT_SHAPE(2, 4)),
-        };
-        assert_int_equal(rt_status(rt, &err), 0);
-        bad_calls[i].call(&o);
-        (void)rt_status(rt, &err);
-        assert_string_equal(err.text, bad_calls[i].text);
-        rt_close(rt);
-    }
+    refused_check(bad_calls, sizeof(bad_calls) / sizeof(bad_calls[0]));
 }
 
 int main(void)

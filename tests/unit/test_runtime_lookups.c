@@ -10,22 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/support/array.h"
-
-static struct rt *rt;
-
-static int set_up(void **state)
-{
-    (void)state;
-    rt = array_runtime();
-    return rt ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    rt_close(rt);
-    return 0;
-}
+#include "tests/support/refused.h"
 
 static int index_type(int dtype)
 {
@@ -41,8 +26,8 @@ static void check_take(int dtype, int axis, int64_t count)
     static const int64_t shape[3] = {5, 6, 7};
     int64_t form[3] = {5, 6, 7}, at[PKB_MAX_DIMS], n;
     form[axis] = count;
-    array_make(rt, &src, dtype, 3, shape, 0, 1);
-    array_make(rt, &index, index_type(dtype), 1, &count, 0, (double)shape[axis] - 1);
+    array_make(&src, dtype, 3, shape, 0, 1);
+    array_make(&index, index_type(dtype), 1, &count, 0, (double)shape[axis] - 1);
     pkb_tensor *dst = rt_new(rt, dtype, 3, form);
     rt_take(rt, dst, src.t, index.t, count % 2 ? axis : axis - 3);
     assert_int_equal(tensor_numel(dst, &n, NULL), 0);
@@ -51,7 +36,7 @@ static void check_take(int dtype, int axis, int64_t count)
         at[axis] = (int64_t)index.x[at[axis]];
         want[i] = src.x[array_ravel(src.t, at)];
     }
-    array_check_exact(rt, dst, want, (size_t)n, false);
+    array_check_exact(dst, want, (size_t)n, false);
     rt_release_all(rt);
 }
 
@@ -79,13 +64,13 @@ static void test_take_along(void **state)
     for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
         for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
             int last = rows[k].ndim - 1;
-            array_make(rt, &src, dtype, rows[k].ndim, rows[k].src, 0, 1);
-            array_make(rt, &index, index_type(dtype), rows[k].ndim, rows[k].index, 0, (double)rows[k].src[last] - 1);
+            array_make(&src, dtype, rows[k].ndim, rows[k].src, 0, 1);
+            array_make(&index, index_type(dtype), rows[k].ndim, rows[k].index, 0, (double)rows[k].src[last] - 1);
             pkb_tensor *dst = rt_new_like(rt, dtype, index.t);
             rt_take_along(rt, dst, src.t, index.t);
             for (size_t i = 0; i < index.n; i++)
                 want[i] = src.x[i / (size_t)rows[k].index[last] * (size_t)rows[k].src[last] + (size_t)index.x[i]];
-            array_check_exact(rt, dst, want, index.n, false);
+            array_check_exact(dst, want, index.n, false);
             rt_release_all(rt);
         }
     }
@@ -103,15 +88,15 @@ static void test_put_rows(void **state)
     for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
         bool is_wide = index_type(dtype) == PKB_I64;
         pkb_tensor *index = rt_new(rt, index_type(dtype), RT_SHAPE(4));
-        array_make(rt, &dst, dtype, 3, whole, 0, 1);
-        array_make(rt, &src, dtype, 3, part, 0, 1);
+        array_make(&dst, dtype, 3, whole, 0, 1);
+        array_make(&src, dtype, 3, part, 0, 1);
         rt_upload(rt, index, is_wide ? (const void *)wide : narrow);
         rt_put_rows(rt, dst.t, src.t, index);
         for (size_t i = 0; i < src.n; i++)
             dst.x[(size_t)wide[i / 12] * 12 + i % 12] = src.x[i];
-        array_check_exact(rt, dst.t, dst.x, dst.n, false);
+        array_check_exact(dst.t, dst.x, dst.n, false);
         rt_put_rows(rt, dst.t, rt_new(rt, dtype, 3, none), rt_rows(rt, index, 0, 0));
-        array_check_exact(rt, dst.t, dst.x, dst.n, false);
+        array_check_exact(dst.t, dst.x, dst.n, false);
         rt_release_all(rt);
     }
 }
@@ -121,16 +106,16 @@ static void check_add_rows(int dst_type, int src_type, int64_t rows, int64_t n, 
     static struct array dst, src, index;
     static double sums[ARRAY_MAX];
     bool integer = !dtype_is_float(dst_type) && !dtype_is_float(src_type);
-    array_make(rt, &dst, dst_type, 2, (int64_t[]){rows, row}, 0, 1);
-    array_make(rt, &src, src_type, 2, (int64_t[]){n, row}, 0, integer ? 1 : 0.75);
-    array_make(rt, &index, index_type(dst_type), 1, &n, 0, (double)rows / 2); /* the rest gets nothing */
+    array_make(&dst, dst_type, 2, (int64_t[]){rows, row}, 0, 1);
+    array_make(&src, src_type, 2, (int64_t[]){n, row}, 0, integer ? 1 : 0.75);
+    array_make(&index, index_type(dst_type), 1, &n, 0, (double)rows / 2); /* the rest gets nothing */
     memset(sums, 0, sizeof(sums));
     rt_add_rows(rt, dst.t, src.t, index.t);
     for (size_t i = 0; i < src.n; i++)
         sums[(size_t)index.x[i / (size_t)row] * (size_t)row + i % (size_t)row] += src.x[i];
     for (size_t i = 0; i < dst.n; i++)
         dst.x[i] = sums[i] + dst.x[i];
-    array_check_exact(rt, dst.t, dst.x, dst.n, false);
+    array_check_exact(dst.t, dst.x, dst.n, false);
     rt_release_all(rt);
 }
 
@@ -158,7 +143,7 @@ static void test_add_rows_rounds_once(void **state)
     rt_fill(rt, src, 1.0 / 256);
     rt_fill(rt, index, 1);
     rt_add_rows(rt, dst, src, index);
-    array_check_exact(rt, dst, want, 2, false);
+    array_check_exact(dst, want, 2, false);
     rt_release_all(rt);
 }
 
@@ -189,11 +174,11 @@ static void test_argsort_rows(void **state)
     for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
         for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
             bool is_unsigned = dtype == PKB_U8 || dtype == PKB_BOOL;
-            array_make(rt, &keys, dtype, rows[k].ndim, rows[k].shape, is_unsigned ? 0 : -9, dtype == PKB_BOOL ? 1 : 9);
+            array_make(&keys, dtype, rows[k].ndim, rows[k].shape, is_unsigned ? 0 : -9, dtype == PKB_BOOL ? 1 : 9);
             pkb_tensor *t = rt_new_like(rt, PKB_I64, keys.t);
             int64_t n = rows[k].shape[rows[k].ndim - 1];
             rt_argsort(rt, t, keys.t);
-            array_fetch(rt, t, order);
+            array_fetch(t, order);
             for (size_t i = 0; n > 0 && i < keys.n; i += (size_t)n)
                 check_sorted(&keys, order + i, i, n);
             rt_release_all(rt);
@@ -210,7 +195,7 @@ static void check_search(int dtype, int64_t table_length, bool right)
     bool truth = dtype == PKB_BOOL;
     for (int64_t i = 0; i < table_length; i++) /* every number twice */
         table[i] = truth ? (double)(i * 2 >= table_length) : (double)(i / 2);
-    array_make(rt, &values, dtype, 2, shape, truth || dtype == PKB_U8 ? 0 : -2, truth ? 1 : (double)table_length / 2 + 2);
+    array_make(&values, dtype, 2, shape, truth || dtype == PKB_U8 ? 0 : -2, truth ? 1 : (double)table_length / 2 + 2);
     uint8_t stored[ARRAY_MAX * 8];
     dtype_from_f64(dtype, stored, table, (size_t)table_length);
     rt_upload(rt, sorted, stored);
@@ -221,7 +206,7 @@ static void check_search(int dtype, int64_t table_length, bool right)
         for (int64_t j = 0; j < table_length; j++)
             want[i] += table[j] < values.x[i] || (right && table[j] == values.x[i]);
     }
-    array_check_exact(rt, position, want, values.n, false);
+    array_check_exact(position, want, values.n, false);
     rt_release_all(rt);
 }
 
@@ -242,18 +227,13 @@ static void test_search_sorted(void **state)
     rt_upload(rt, t, table);
     rt_upload(rt, v, values);
     rt_search_sorted(rt, p, t, v, false);
-    array_check_exact(rt, p, left, 5, false);
+    array_check_exact(p, left, 5, false);
     rt_search_sorted(rt, p, t, v, true);
-    array_check_exact(rt, p, right, 5, false);
+    array_check_exact(p, right, 5, false);
     rt_release_all(rt);
 }
 
 /* ---- what is refused ----------------------------------------------------------------------------------------------- */
-
-struct operands {
-    struct rt *rt;
-    pkb_tensor *f34, *f24, *f4, *b24, *i4, *i2, *i24, *i64_24, *scalar;
-};
 
 static void bad_take_axis(struct operands *o)
 {
@@ -294,7 +274,7 @@ static void bad_along_leading(struct operands *o)
 }
 static void bad_along_type(struct operands *o)
 {
-    rt_take_along(o->rt, o->b24, o->f24, o->i24);
+    rt_take_along(o->rt, o->bf24, o->f24, o->i24);
 }
 static void bad_along_range(struct operands *o)
 {
@@ -353,17 +333,14 @@ static void bad_search_table(struct operands *o)
 }
 static void bad_search_type(struct operands *o)
 {
-    rt_search_sorted(o->rt, o->i64_24, o->f4, o->b24, false);
+    rt_search_sorted(o->rt, o->i64_24, o->f4, o->bf24, false);
 }
 static void bad_search_position(struct operands *o)
 {
     rt_search_sorted(o->rt, o->i24, o->f4, o->f24, true);
 }
 
-static const struct {
-    void (*call)(struct operands *o);
-    const char *text;
-} bad_calls[] = {
+static const struct refused_row bad_calls[] = {
     {bad_take_axis, "take: axis 2 of f32[3, 4]"},
     {bad_take_index_dims, "take: index is i32[2, 4], one dimension is needed"},
     {bad_take_index_type, "take: index is f32[4], i32 or i64 is needed"},
@@ -394,25 +371,7 @@ static const struct {
 static void test_bad_calls(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(bad_calls) / sizeof(bad_calls[0]); i++) {
-        struct pkb_error err = {"no failure"};
-        struct operands o = {.rt = array_runtime()};
-        assert_non_null(o.rt);
-        o.f34 = rt_new(o.rt, PKB_F32, RT_SHAPE(3, 4));
-        o.f24 = rt_new(o.rt, PKB_F32, RT_SHAPE(2, 4));
-        o.f4 = rt_new(o.rt, PKB_F32, RT_SHAPE(4));
-        o.b24 = rt_new(o.rt, PKB_BF16, RT_SHAPE(2, 4));
-        o.i4 = rt_new(o.rt, PKB_I32, RT_SHAPE(4));
-        o.i2 = rt_new(o.rt, PKB_I32, RT_SHAPE(2));
-        o.i24 = rt_new(o.rt, PKB_I32, RT_SHAPE(2, 4));
-        o.i64_24 = rt_new(o.rt, PKB_I64, RT_SHAPE(2, 4));
-        o.scalar = rt_new(o.rt, PKB_F32, RT_SCALAR);
-        assert_int_equal(rt_status(o.rt, &err), 0);
-        bad_calls[i].call(&o);
-        (void)rt_status(o.rt, &err);
-        assert_string_equal(err.text, bad_calls[i].text);
-        rt_close(o.rt);
-    }
+    refused_check(bad_calls, sizeof(bad_calls) / sizeof(bad_calls[0]));
 }
 
 int main(void)
@@ -427,5 +386,5 @@ int main(void)
         cmocka_unit_test(test_search_sorted),
         cmocka_unit_test(test_bad_calls),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, array_set_up, array_tear_down);
 }

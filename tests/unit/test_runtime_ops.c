@@ -12,22 +12,6 @@
 
 #include "tests/support/array.h"
 
-static struct rt *rt;
-
-static int set_up(void **state)
-{
-    (void)state;
-    rt = array_runtime();
-    return rt ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    rt_close(rt);
-    return 0;
-}
-
 /* Does an operation on these types compute in f32? */
 static bool in_f32(int a, int b, int dst)
 {
@@ -92,7 +76,7 @@ static void check_binary(enum rt_binary op, const struct array *a, const struct 
     assert_int_equal(tensor_numel(dst, &n, NULL), 0);
     for (size_t i = 0; i < (size_t)n; i++)
         want[i] = apply(op, a->x[broadcast_index(a->t, dst, i)], b->x[broadcast_index(b->t, dst, i)], f32, integer);
-    array_check_exact(rt, dst, want, (size_t)n, f32);
+    array_check_exact(dst, want, (size_t)n, f32);
 }
 
 static const struct {
@@ -124,8 +108,8 @@ static void test_binary(void **state)
     (void)state;
     for (int dtype = 0; dtype < PKB_BOOL; dtype++) {
         for (size_t k = 0; k < sizeof(broadcasts) / sizeof(broadcasts[0]); k++) {
-            array_make(rt, &a, dtype, broadcasts[k].a_ndim, broadcasts[k].a, 1, 6);
-            array_make(rt, &b, dtype, broadcasts[k].b_ndim, broadcasts[k].b, 1, 4);
+            array_make(&a, dtype, broadcasts[k].a_ndim, broadcasts[k].a, 1, 6);
+            array_make(&b, dtype, broadcasts[k].b_ndim, broadcasts[k].b, 1, 4);
             pkb_tensor *dst = rt_new(rt, dtype, broadcasts[k].ndim, broadcasts[k].dst);
             for (int op = 0; op < RT_BINARY_COUNT; op++) {
                 rt_binary(rt, (enum rt_binary)op, dst, a.t, b.t);
@@ -143,8 +127,8 @@ static void test_mixed_types(void **state)
     (void)state;
     for (int i = 0; i < PKB_DTYPE_COUNT; i++) {
         for (int j = 0; j < PKB_DTYPE_COUNT; j++) {
-            array_make(rt, &a, i, 2, shape, 1, 5);
-            array_make(rt, &b, j, 2, shape, 1, 3);
+            array_make(&a, i, 2, shape, 1, 5);
+            array_make(&b, j, 2, shape, 1, 3);
             for (int k = 0; k < PKB_DTYPE_COUNT; k++) {
                 pkb_tensor *dst = rt_new(rt, k, 2, shape);
                 rt_binary(rt, RT_MUL, dst, a.t, b.t);
@@ -165,11 +149,11 @@ static void test_in_place(void **state)
     (void)state;
     for (int dtype = 0; dtype < PKB_BOOL; dtype++) {
         for (int side = 0; side < 2; side++) {
-            array_make(rt, &a, dtype, 2, shape, 1, 5);
-            array_make(rt, &b, dtype, side, row, 1, 3);
+            array_make(&a, dtype, 2, shape, 1, 5);
+            array_make(&b, dtype, side, row, 1, 3);
             rt_binary(rt, RT_MUL, a.t, side ? b.t : a.t, side ? a.t : b.t);
             check_binary(RT_MUL, &a, &b, a.t);
-            array_make(rt, &a, dtype, 2, shape, 1, 5);
+            array_make(&a, dtype, 2, shape, 1, 5);
             rt_binary(rt, RT_ADD, a.t, a.t, a.t);
             check_binary(RT_ADD, &a, &a, a.t);
         }
@@ -186,7 +170,7 @@ static void test_scalar(void **state)
     (void)state;
     for (int dtype = 0; dtype < PKB_BOOL; dtype++) {
         bool f32 = in_f32(dtype, dtype, dtype), integer = !dtype_is_float(dtype);
-        array_make(rt, &a, dtype, 1, shape, 1, 6);
+        array_make(&a, dtype, 1, shape, 1, 6);
         for (size_t k = 0; k < (integer ? 2 : 4); k++) {
             double b = f32 ? (double)(float)scalars[k] : scalars[k];
             for (int op = 0; op < RT_BINARY_COUNT; op++) {
@@ -194,7 +178,7 @@ static void test_scalar(void **state)
                 rt_binary_scalar(rt, (enum rt_binary)op, dst, a.t, scalars[k]);
                 for (size_t i = 0; i < a.n; i++)
                     want[i] = apply((enum rt_binary)op, a.x[i], b, f32, integer);
-                array_check_exact(rt, dst, want, a.n, f32);
+                array_check_exact(dst, want, a.n, f32);
             }
         }
         rt_release_all(rt);
@@ -252,12 +236,12 @@ static void test_nan(void **state)
     rt_upload(rt, y, b);
     for (int op = RT_MIN; op <= RT_MAX; op++) {
         rt_binary(rt, (enum rt_binary)op, z, x, y);
-        array_fetch(rt, z, got);
+        array_fetch(z, got);
         assert_true(isnan(got[0]) && isnan(got[1]) && got[2] == 0 && isnan(got[3]) && isnan(got[4]) && !isnan(got[5]));
     }
     for (int op = 0; op < RT_REDUCTION_COUNT; op++) {
         rt_reduce_axis(rt, (enum rt_reduction)op, all, x, 0);
-        array_fetch(rt, all, got);
+        array_fetch(all, got);
         assert_true(isnan(got[0]));
     }
 }
@@ -310,17 +294,17 @@ static void test_unary(void **state)
             bool exact = op == RT_NEG || op == RT_ABS || op == RT_SQUARE;
             int dst_type = integer && !exact ? PKB_F32 : dtype;
             bool is_unsigned = dtype == PKB_U8 || dtype == PKB_BOOL;
-            array_make(rt, &a, dtype, 2, shape, positive ? 0.1 : is_unsigned ? 0 : -5, dtype == PKB_BOOL ? 1 : 5);
+            array_make(&a, dtype, 2, shape, positive ? 0.1 : is_unsigned ? 0 : -5, dtype == PKB_BOOL ? 1 : 5);
             pkb_tensor *dst = op % 2 && dst_type == dtype ? a.t : rt_new_like(rt, dst_type, a.t);
             rt_unary(rt, (enum rt_unary)op, dst, a.t);
             for (size_t i = 0; i < a.n; i++)
                 want[i] = apply_unary((enum rt_unary)op, a.x[i]);
             if (integer && exact)
-                array_check_exact(rt, dst, want, a.n, false);
+                array_check_exact(dst, want, a.n, false);
             else if (integer && positive)
                 continue; /* log 0 */
             else
-                array_check_close(rt, dst, want, a.n, dtype == PKB_F64 ? 1e-15 : 4e-7);
+                array_check_close(dst, want, a.n, dtype == PKB_F64 ? 1e-15 : 4e-7);
         }
         rt_release_all(rt);
     }
@@ -335,11 +319,11 @@ static void test_extreme_unary(void **state)
     (void)state;
     rt_upload(rt, a, x);
     rt_unary(rt, RT_SOFTPLUS, b, a);
-    array_fetch(rt, b, got);
+    array_fetch(b, got);
     for (int i = 0; i < 6; i++)
         assert_true((double)got[i] == soft[i] || fabs((double)got[i] - soft[i]) < 1e-7 * soft[i] + 1e-30);
     rt_unary(rt, RT_SIGMOID, b, a);
-    array_fetch(rt, b, got);
+    array_fetch(b, got);
     for (int i = 0; i < 6; i++)
         assert_true(fabs((double)got[i] - sig[i]) < 1e-7);
 }
@@ -351,17 +335,17 @@ static void test_copy_fill(void **state)
     static const int64_t shape[2] = {40, 31}, flat[1] = {1240};
     (void)state;
     for (int from = 0; from < PKB_DTYPE_COUNT; from++) {
-        array_make(rt, &a, from, 2, shape, 0, 1);
+        array_make(&a, from, 2, shape, 0, 1);
         for (int to = 0; to < PKB_DTYPE_COUNT; to++) {
             pkb_tensor *dst = rt_new(rt, to, 1, flat);
             rt_copy(rt, dst, a.t);
-            array_check_exact(rt, dst, a.x, a.n, false);
+            array_check_exact(dst, a.x, a.n, false);
         }
         pkb_tensor *filled = rt_new(rt, from, 2, shape);
         rt_fill(rt, filled, 1.7);
         for (size_t i = 0; i < a.n; i++)
             want[i] = 1.7;
-        array_check_exact(rt, filled, want, a.n, false);
+        array_check_exact(filled, want, a.n, false);
         rt_fill(rt, rt_new(rt, from, 1, (int64_t[]){0}), 3);
         rt_copy(rt, rt_new(rt, PKB_F64, 1, (int64_t[]){0}), rt_new(rt, from, 2, (int64_t[]){5, 0}));
         rt_release_all(rt);
@@ -388,7 +372,7 @@ static void check_reduction(enum rt_reduction op, const struct array *a, pkb_ten
         want[j] = op == RT_SUM ? y + x : op == RT_PROD ? y * x : op == RT_AMIN ? fmin(y, x) : fmax(y, x);
     }
     (void)keep;
-    array_check_close(rt, dst, want, (size_t)n, dst->dtype == PKB_F64 ? 1e-13 : 1e-6);
+    array_check_close(dst, want, (size_t)n, dst->dtype == PKB_F64 ? 1e-13 : 1e-6);
 }
 
 static void reduce_all_ways(const struct array *a, int dtype)
@@ -425,7 +409,7 @@ static void test_reduce(void **state)
     for (int dtype = 0; dtype < PKB_BOOL; dtype++) {
         for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++) {
             double high = dtype_is_float(dtype) ? 1.002 : 1; /* so that no product leaves the type */
-            array_make(rt, &a, dtype, forms[k].ndim, forms[k].shape, dtype_is_float(dtype) ? 0.998 : 1, high);
+            array_make(&a, dtype, forms[k].ndim, forms[k].shape, dtype_is_float(dtype) ? 0.998 : 1, high);
             reduce_all_ways(&a, dtype == PKB_FP8_E4M3 || dtype == PKB_U8 ? PKB_F32 : dtype);
             if (dtype == PKB_BF16)
                 reduce_all_ways(&a, PKB_F64);
@@ -440,10 +424,10 @@ static void test_reduce_edges(void **state)
     (void)state;
     pkb_tensor *none = rt_new(rt, PKB_BF16, RT_SHAPE(4, 0)), *sums = rt_new(rt, PKB_F64, RT_SHAPE(4));
     rt_reduce_axis(rt, RT_SUM, sums, none, 1);
-    array_fetch(rt, sums, got);
+    array_fetch(sums, got);
     assert_true(got[0] == 0 && got[3] == 0);
     rt_reduce_axis(rt, RT_PROD, sums, none, -1);
-    array_fetch(rt, sums, got);
+    array_fetch(sums, got);
     assert_true(got[0] == 1 && got[3] == 1);
     rt_reduce_axis(rt, RT_AMAX, rt_new(rt, PKB_F64, RT_SHAPE(0)), none, 0);
     /* A million ones in bf16: a sum in bf16 would stop at 256, one in f32 without care would be inexact for 0.1. */
@@ -451,7 +435,7 @@ static void test_reduce_edges(void **state)
     float f, x = 0.1f;
     rt_fill(rt, many, 0.1);
     rt_reduce_axis(rt, RT_SUM, one, many, RT_ALL_AXES);
-    array_fetch(rt, one, &f);
+    array_fetch(one, &f);
     assert_true(f == (float)(1e6 * (double)x));
     /* bool: how many are set. */
     pkb_tensor *flags = rt_new(rt, PKB_BOOL, RT_SHAPE(300)), *count = rt_new(rt, PKB_I64, RT_SCALAR);
@@ -471,5 +455,5 @@ int main(void)
         cmocka_unit_test(test_unary),  cmocka_unit_test(test_extreme_unary),      cmocka_unit_test(test_copy_fill),
         cmocka_unit_test(test_reduce), cmocka_unit_test(test_reduce_edges),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, array_set_up, array_tear_down);
 }

@@ -10,22 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/support/array.h"
-
-static struct rt *rt;
-
-static int set_up(void **state)
-{
-    (void)state;
-    rt = array_runtime();
-    return rt ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    rt_close(rt);
-    return 0;
-}
+#include "tests/support/refused.h"
 
 static const struct {
     int ndim;
@@ -54,18 +39,18 @@ static void test_softmax(void **state)
     for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
         for (size_t k = 0; k < FORMS; k++) {
             bool is_unsigned = dtype == PKB_U8 || dtype == PKB_BOOL;
-            array_make(rt, &a, dtype, forms[k].ndim, forms[k].shape, is_unsigned ? 0 : -6, dtype == PKB_BOOL ? 1 : 6);
+            array_make(&a, dtype, forms[k].ndim, forms[k].shape, is_unsigned ? 0 : -6, dtype == PKB_BOOL ? 1 : 6);
             size_t n = (size_t)forms[k].shape[forms[k].ndim - 1];
             for (size_t i = 0; n > 0 && i < a.n; i += n)
                 softmax_of(a.x + i, want + i, n);
             pkb_tensor *f32 = rt_new_like(rt, PKB_F32, a.t), *f64 = rt_new_like(rt, PKB_F64, a.t);
             rt_softmax(rt, f64, a.t);
-            array_check_close(rt, f64, want, a.n, 1e-13);
+            array_check_close(f64, want, a.n, 1e-13);
             rt_softmax(rt, f32, a.t);
-            array_check_close(rt, f32, want, a.n, 3e-6);
+            array_check_close(f32, want, a.n, 3e-6);
             if (dtype_is_float(dtype)) {
                 rt_softmax(rt, a.t, a.t); /* in place */
-                array_check_close(rt, a.t, want, a.n, dtype == PKB_F64 ? 1e-13 : 3e-6);
+                array_check_close(a.t, want, a.n, dtype == PKB_F64 ? 1e-13 : 3e-6);
             }
             rt_release_all(rt);
         }
@@ -81,7 +66,7 @@ static void test_softmax_extremes(void **state)
     (void)state;
     rt_upload(rt, a, x);
     rt_softmax(rt, a, a);
-    array_fetch(rt, a, got);
+    array_fetch(a, got);
     assert_true(got[0][0] == 0.5f && got[0][1] == 0.5f && got[0][2] == 0);
     assert_true(got[1][0] == 0 && got[1][1] == 1 && got[1][2] == 0);
     assert_true(isnan(got[2][0]) && isnan(got[2][2]) && isnan(got[3][1]) && isnan(got[4][0]));
@@ -97,15 +82,15 @@ static void test_cumsum(void **state)
     (void)state;
     for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
         for (size_t k = 0; k < FORMS; k++) {
-            array_make(rt, &a, dtype, forms[k].ndim, forms[k].shape, 0, 1);
+            array_make(&a, dtype, forms[k].ndim, forms[k].shape, 0, 1);
             size_t n = (size_t)forms[k].shape[forms[k].ndim - 1];
             for (size_t i = 0; i < a.n; i++)
                 want[i] = i % n == 0 ? a.x[i] : want[i - 1] + a.x[i];
             pkb_tensor *wide = rt_new_like(rt, dtype_is_float(dtype) ? PKB_F32 : PKB_I64, a.t);
             rt_cumsum(rt, wide, a.t);
-            array_check_exact(rt, wide, want, a.n, false);
+            array_check_exact(wide, want, a.n, false);
             rt_cumsum(rt, a.t, a.t); /* in place; u8 saturates, bool is "any so far" */
-            array_check_exact(rt, a.t, want, a.n, false);
+            array_check_exact(a.t, want, a.n, false);
             rt_release_all(rt);
         }
     }
@@ -128,23 +113,23 @@ static void check_range(int dtype, int axis, int64_t first, int64_t count)
     static const int64_t shape[3] = {5, 6, 7};
     int64_t small[3] = {5, 6, 7}, index[PKB_MAX_DIMS];
     small[axis] = count;
-    array_make(rt, &whole, dtype, 3, shape, 0, 1);
+    array_make(&whole, dtype, 3, shape, 0, 1);
     pkb_tensor *cut = rt_new(rt, dtype, 3, small);
     rt_slice(rt, cut, whole.t, axis - (count % 2 ? 3 : 0), first);
-    array_make(rt, &part, dtype, 3, small, 0, 1);
+    array_make(&part, dtype, 3, small, 0, 1);
     for (size_t i = 0; i < part.n; i++) {
         array_unravel(part.t, i, index);
         index[axis] += first;
         want[i] = whole.x[array_ravel(whole.t, index)];
     }
-    array_check_exact(rt, cut, want, part.n, false);
+    array_check_exact(cut, want, part.n, false);
     for (size_t i = 0; i < part.n; i++) {
         array_unravel(part.t, i, index);
         index[axis] += first;
         whole.x[array_ravel(whole.t, index)] = part.x[i];
     }
     rt_paste(rt, whole.t, axis - (count % 2 ? 3 : 0), first, part.t);
-    array_check_exact(rt, whole.t, whole.x, whole.n, false);
+    array_check_exact(whole.t, whole.x, whole.n, false);
     rt_release_all(rt);
 }
 
@@ -163,11 +148,6 @@ static void test_slice_paste(void **state)
 }
 
 /* ---- what is refused ----------------------------------------------------------------------------------------------- */
-
-struct operands {
-    struct rt *rt;
-    pkb_tensor *f24, *f23, *f4, *i24, *b24, *scalar;
-};
 
 static void bad_softmax_missing(struct operands *o)
 {
@@ -217,7 +197,7 @@ static void bad_slice_shape(struct operands *o)
 }
 static void bad_slice_type(struct operands *o)
 {
-    rt_slice(o->rt, o->b24, o->f24, 0, 0);
+    rt_slice(o->rt, o->bf24, o->f24, 0, 0);
 }
 static void bad_slice_self(struct operands *o)
 {
@@ -236,10 +216,7 @@ static void bad_paste_missing(struct operands *o)
     rt_paste(o->rt, NULL, 1, 0, o->f24);
 }
 
-static const struct {
-    void (*call)(struct operands *o);
-    const char *text;
-} bad_calls[] = {
+static const struct refused_row bad_calls[] = {
     {bad_softmax_missing, "softmax: operand is missing"},
     {bad_softmax_shape, "softmax: destination is f32[2, 4], the operand f32[2, 3]"},
     {bad_softmax_type, "softmax: destination is i32[2, 4], a floating type is needed"},
@@ -261,22 +238,7 @@ static const struct {
 static void test_bad_calls(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(bad_calls) / sizeof(bad_calls[0]); i++) {
-        struct pkb_error err = {"no failure"};
-        struct operands o = {.rt = array_runtime()};
-        assert_non_null(o.rt);
-        o.f24 = rt_new(o.rt, PKB_F32, RT_SHAPE(2, 4));
-        o.f23 = rt_new(o.rt, PKB_F32, RT_SHAPE(2, 3));
-        o.f4 = rt_new(o.rt, PKB_F32, RT_SHAPE(4));
-        o.i24 = rt_new(o.rt, PKB_I32, RT_SHAPE(2, 4));
-        o.b24 = rt_new(o.rt, PKB_BF16, RT_SHAPE(2, 4));
-        o.scalar = rt_new(o.rt, PKB_F32, RT_SCALAR);
-        assert_int_equal(rt_status(o.rt, &err), 0);
-        bad_calls[i].call(&o);
-        (void)rt_status(o.rt, &err);
-        assert_string_equal(err.text, bad_calls[i].text);
-        rt_close(o.rt);
-    }
+    refused_check(bad_calls, sizeof(bad_calls) / sizeof(bad_calls[0]));
 }
 
 int main(void)
@@ -285,5 +247,5 @@ int main(void)
         cmocka_unit_test(test_softmax),     cmocka_unit_test(test_softmax_extremes), cmocka_unit_test(test_cumsum),
         cmocka_unit_test(test_slice_paste), cmocka_unit_test(test_bad_calls),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, array_set_up, array_tear_down);
 }

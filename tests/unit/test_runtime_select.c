@@ -10,22 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/support/array.h"
-
-static struct rt *rt;
-
-static int set_up(void **state)
-{
-    (void)state;
-    rt = array_runtime();
-    return rt ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    rt_close(rt);
-    return 0;
-}
+#include "tests/support/refused.h"
 
 /* ---- comparisons, remainders, roundings ---------------------------------------------------------------------------- */
 
@@ -46,13 +31,13 @@ static void test_comparisons(void **state)
             for (int i = 0; i < 6; i++)
                 expected[i] = want[op - RT_EQ][i];
             rt_binary(rt, (enum rt_binary)op, z, x, y);
-            array_check_exact(rt, z, expected, 6, false);
+            array_check_exact(z, expected, 6, false);
         }
     }
     static const double above[6] = {0, 0, 0, 1, 0, 1};
     pkb_tensor *z = rt_new(rt, PKB_BOOL, RT_SHAPE(6));
     rt_binary_scalar(rt, RT_GT, z, x, 1.5);
-    array_check_exact(rt, z, above, 6, false);
+    array_check_exact(z, above, 6, false);
     rt_release_all(rt);
 }
 
@@ -65,7 +50,7 @@ static void test_remainders(void **state)
     rt_upload(rt, x, a);
     rt_upload(rt, y, b);
     rt_binary(rt, RT_MOD, x, x, y);
-    array_check_exact(rt, x, want, 6, false);
+    array_check_exact(x, want, 6, false);
     rt_release_all(rt);
 }
 
@@ -83,7 +68,7 @@ static void test_roundings(void **state)
         for (int op = RT_FLOOR; op <= RT_RINT; op++) {
             pkb_tensor *z = rt_new_like(rt, y->dtype, y);
             rt_unary(rt, (enum rt_unary)op, z, y);
-            array_check_exact(rt, z, want[op - RT_FLOOR], 9, false);
+            array_check_exact(z, want[op - RT_FLOOR], 9, false);
         }
     }
     rt_release_all(rt);
@@ -122,16 +107,16 @@ static void check_where(size_t k, int condition, int dtype)
     static struct array c, a, b;
     static double want[ARRAY_MAX];
     bool truth = condition == PKB_BOOL, is_unsigned = truth || condition == PKB_U8;
-    array_make(rt, &c, condition, forms[k].ndim[1], forms[k].shape[1], is_unsigned ? 0 : -1, 1);
-    array_make(rt, &a, dtype, forms[k].ndim[2], forms[k].shape[2], 0, 1);
-    array_make(rt, &b, dtype, forms[k].ndim[3], forms[k].shape[3], 0, 1);
+    array_make(&c, condition, forms[k].ndim[1], forms[k].shape[1], is_unsigned ? 0 : -1, 1);
+    array_make(&a, dtype, forms[k].ndim[2], forms[k].shape[2], 0, 1);
+    array_make(&b, dtype, forms[k].ndim[3], forms[k].shape[3], 0, 1);
     pkb_tensor *dst = rt_new(rt, dtype, forms[k].ndim[0], forms[k].shape[0]);
     int64_t n;
     rt_where(rt, dst, c.t, a.t, b.t);
     assert_int_equal(tensor_numel(dst, &n, NULL), 0);
     for (size_t i = 0; i < (size_t)n; i++)
         want[i] = c.x[place(c.t, dst, i)] != 0 ? a.x[place(a.t, dst, i)] : b.x[place(b.t, dst, i)];
-    array_check_exact(rt, dst, want, (size_t)n, false);
+    array_check_exact(dst, want, (size_t)n, false);
     rt_release_all(rt);
 }
 
@@ -162,7 +147,7 @@ static void test_where_bits(void **state)
     for (int in_place = 0; in_place < 3; in_place++) {
         pkb_tensor *dst = in_place == 1 ? a : in_place == 2 ? b : rt_new_like(rt, PKB_F32, a);
         rt_where(rt, dst, c, a, b);
-        array_fetch(rt, dst, got);
+        array_fetch(dst, got);
         assert_memory_equal(got, want, sizeof(want));
         rt_upload(rt, a, yes);
     }
@@ -185,7 +170,7 @@ static void test_iota(void **state)
             rt_iota(rt, t, rows[k].first, rows[k].step);
             for (size_t i = 0; i < 2100; i++)
                 want[i] = rows[k].first + rows[k].step * (double)i;
-            array_check_exact(rt, t, want, 2100, false);
+            array_check_exact(t, want, 2100, false);
         }
         rt_iota(rt, rt_new(rt, dtype, RT_SHAPE(3, 0)), 0, 1);
         rt_release_all(rt);
@@ -199,11 +184,6 @@ static void test_iota(void **state)
 }
 
 /* ---- what is refused ----------------------------------------------------------------------------------------------- */
-
-struct operands {
-    struct rt *rt;
-    pkb_tensor *f24, *f4, *f1, *i24, *b24, *f124;
-};
 
 static void bad_mod(struct operands *o)
 {
@@ -220,7 +200,7 @@ static void bad_compare_scalar(struct operands *o)
 }
 static void bad_compare_shape(struct operands *o)
 {
-    rt_binary(o->rt, RT_GE, o->b24, o->f4, o->f4);
+    rt_binary(o->rt, RT_GE, o->bool24, o->f4, o->f4);
 }
 static void bad_silu_type(struct operands *o)
 {
@@ -228,7 +208,7 @@ static void bad_silu_type(struct operands *o)
 }
 static void bad_rint_type(struct operands *o)
 {
-    rt_unary(o->rt, RT_RINT, o->i24, o->b24);
+    rt_unary(o->rt, RT_RINT, o->i24, o->bool24);
 }
 static void bad_where_missing(struct operands *o)
 {
@@ -236,19 +216,19 @@ static void bad_where_missing(struct operands *o)
 }
 static void bad_where_choice_missing(struct operands *o)
 {
-    rt_where(o->rt, o->f24, o->b24, o->f24, NULL);
+    rt_where(o->rt, o->f24, o->bool24, o->f24, NULL);
 }
 static void bad_where_type(struct operands *o)
 {
-    rt_where(o->rt, o->f24, o->b24, o->i24, o->f24);
+    rt_where(o->rt, o->f24, o->bool24, o->i24, o->f24);
 }
 static void bad_where_shape(struct operands *o)
 {
-    rt_where(o->rt, o->f4, o->b24, o->f4, o->f4);
+    rt_where(o->rt, o->f4, o->bool24, o->f4, o->f4);
 }
 static void bad_where_dims(struct operands *o)
 {
-    rt_where(o->rt, o->f24, o->b24, o->f124, o->f24);
+    rt_where(o->rt, o->f24, o->bool24, o->f124, o->f24);
 }
 static void bad_where_small(struct operands *o)
 {
@@ -257,7 +237,7 @@ static void bad_where_small(struct operands *o)
 static void bad_where_alias(struct operands *o)
 {
     pkb_tensor *row = rt_view(o->rt, rt_rows(o->rt, o->f24, 0, 1), RT_SHAPE(4));
-    rt_where(o->rt, o->f24, o->b24, row, o->f4);
+    rt_where(o->rt, o->f24, o->bool24, row, o->f4);
 }
 static void bad_iota_missing(struct operands *o)
 {
@@ -272,10 +252,7 @@ static void bad_iota_range(struct operands *o)
     rt_iota(o->rt, o->i24, 0x1p63, 1);
 }
 
-static const struct {
-    void (*call)(struct operands *o);
-    const char *text;
-} bad_calls[] = {
+static const struct refused_row bad_calls[] = {
     {bad_mod, "mod: division by zero"},
     {bad_mod_scalar, "mod: division by zero"},
     {bad_compare_scalar, "lt: scalar 0.5 is not an integer, the operand is i32[2, 4]"},
@@ -297,22 +274,7 @@ static const struct {
 static void test_bad_calls(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(bad_calls) / sizeof(bad_calls[0]); i++) {
-        struct pkb_error err = {"no failure"};
-        struct operands o = {.rt = array_runtime()};
-        assert_non_null(o.rt);
-        o.f24 = rt_new(o.rt, PKB_F32, RT_SHAPE(2, 4));
-        o.f4 = rt_new(o.rt, PKB_F32, RT_SHAPE(4));
-        o.f1 = rt_new(o.rt, PKB_F32, RT_SHAPE(1));
-        o.i24 = rt_new(o.rt, PKB_I32, RT_SHAPE(2, 4));
-        o.b24 = rt_new(o.rt, PKB_BOOL, RT_SHAPE(2, 4));
-        o.f124 = rt_new(o.rt, PKB_F32, RT_SHAPE(1, 2, 4));
-        assert_int_equal(rt_status(o.rt, &err), 0);
-        bad_calls[i].call(&o);
-        (void)rt_status(o.rt, &err);
-        assert_string_equal(err.text, bad_calls[i].text);
-        rt_close(o.rt);
-    }
+    refused_check(bad_calls, sizeof(bad_calls) / sizeof(bad_calls[0]));
 }
 
 int main(void)
@@ -322,5 +284,5 @@ int main(void)
         cmocka_unit_test(test_where),       cmocka_unit_test(test_where_bits), cmocka_unit_test(test_iota),
         cmocka_unit_test(test_bad_calls),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, array_set_up, array_tear_down);
 }

@@ -12,22 +12,6 @@
 
 #include "tests/support/array.h"
 
-static struct rt *rt;
-
-static int set_up(void **state)
-{
-    (void)state;
-    rt = array_runtime();
-    return rt ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    rt_close(rt);
-    return 0;
-}
-
 /* ---- products ------------------------------------------------------------------------------------------------------ */
 
 struct product {
@@ -51,8 +35,8 @@ static void check_product(const struct product *p, int dtype, int dst_dtype, boo
     int64_t sa[3] = {p->batch, ta ? p->k : p->m, ta ? p->m : p->k}, sb[3] = {p->batch, tb ? p->n : p->k, tb ? p->k : p->n};
     int64_t sc[3] = {p->batch, p->m, p->n};
     int skip = stacked ? 0 : 1;
-    array_make(rt, &a, dtype, 3 - skip, sa + skip, dtype_is_float(dtype) ? 0.5 : 0, dtype == PKB_BOOL ? 1 : 3);
-    array_make(rt, &b, dtype, 3 - skip, sb + skip, dtype_is_float(dtype) ? 0.5 : 0, dtype == PKB_BOOL ? 1 : 3);
+    array_make(&a, dtype, 3 - skip, sa + skip, dtype_is_float(dtype) ? 0.5 : 0, dtype == PKB_BOOL ? 1 : 3);
+    array_make(&b, dtype, 3 - skip, sb + skip, dtype_is_float(dtype) ? 0.5 : 0, dtype == PKB_BOOL ? 1 : 3);
     pkb_tensor *c = rt_new(rt, dst_dtype, 3 - skip, sc + skip);
     rt_fill_bytes(rt, c, 0x5a);
     rt_matmul(rt, c, a.t, ta, b.t, tb);
@@ -60,9 +44,9 @@ static void check_product(const struct product *p, int dtype, int dst_dtype, boo
     for (size_t i = 0; i < n; i++)
         want[i] = element_of_product(p, &a, ta, &b, tb, i / mn, i % mn / (size_t)p->n, i % (size_t)p->n);
     if (dtype_is_float(dst_dtype))
-        array_check_close(rt, c, want, n, dtype == PKB_F64 || dst_dtype == PKB_F64 ? 1e-14 : 2e-6);
+        array_check_close(c, want, n, dtype == PKB_F64 || dst_dtype == PKB_F64 ? 1e-14 : 2e-6);
     else
-        array_check_exact(rt, c, want, n, false);
+        array_check_exact(c, want, n, false);
     rt_release_all(rt);
 }
 
@@ -100,7 +84,7 @@ static void check_permute(const struct array *a, const int *order)
             from[order[d]] = to[d];
         want[i] = a->x[array_ravel(a->t, from)];
     }
-    array_check_exact(rt, dst, want, a->n, false);
+    array_check_exact(dst, want, a->n, false);
 }
 
 static void test_permute(void **state)
@@ -110,17 +94,17 @@ static void test_permute(void **state)
     static const int types[] = {PKB_U8, PKB_BF16, PKB_F32, PKB_F64, PKB_I64};
     (void)state;
     for (size_t k = 0; k < 5; k++) {
-        array_make(rt, &a, types[k], 4, shape, 0, 100);
+        array_make(&a, types[k], 4, shape, 0, 100);
         for (int code = 0; code < 256; code++) {
             int order[4] = {code & 3, code >> 2 & 3, code >> 4 & 3, code >> 6};
             if ((1 << order[0] | 1 << order[1] | 1 << order[2] | 1 << order[3]) == 15)
                 check_permute(&a, order);
         }
-        array_make(rt, &a, types[k], 2, matrix, 0, 100);
+        array_make(&a, types[k], 2, matrix, 0, 100);
         check_permute(&a, (int[]){1, 0});
-        array_make(rt, &a, types[k], 2, empty, 0, 100);
+        array_make(&a, types[k], 2, empty, 0, 100);
         check_permute(&a, (int[]){1, 0});
-        array_make(rt, &a, types[k], 0, NULL, 0, 100);
+        array_make(&a, types[k], 0, NULL, 0, 100);
         check_permute(&a, NULL);
         rt_release_all(rt);
     }
@@ -139,7 +123,7 @@ static void test_concat(void **state)
             int64_t shape[3] = {4, 5, 6};
             shape[axis] = i == 1 ? 0 : i + 2;
             total[axis] += shape[axis];
-            array_make(rt, &parts[i], PKB_BF16, 3, shape, 0, 9);
+            array_make(&parts[i], PKB_BF16, 3, shape, 0, 9);
             list[i] = parts[i].t;
         }
         pkb_tensor *dst = rt_new(rt, PKB_BF16, 3, total);
@@ -153,7 +137,7 @@ static void test_concat(void **state)
                 index[axis] -= parts[p++].t->shape[axis];
             want[i] = parts[p].x[array_ravel(parts[p].t, index)];
         }
-        array_check_exact(rt, dst, want, n, false);
+        array_check_exact(dst, want, n, false);
     }
     rt_concat(rt, rt_new(rt, PKB_F32, RT_SHAPE(0, 3)), 0, NULL, 0);
     rt_release_all(rt);
@@ -166,20 +150,20 @@ static void test_take_rows(void **state)
     static const int64_t form[3] = {9, 2, 3}, places[2] = {4, 5}, none[1] = {0};
     (void)state;
     for (int wide = 0; wide < 2; wide++) {
-        array_make(rt, &table, PKB_F16, 3, form, 0, 9);
-        array_make(rt, &index, wide ? PKB_I64 : PKB_I32, 2, places, 0, 8);
+        array_make(&table, PKB_F16, 3, form, 0, 9);
+        array_make(&index, wide ? PKB_I64 : PKB_I32, 2, places, 0, 8);
         pkb_tensor *dst = rt_new(rt, PKB_F16, RT_SHAPE(4, 5, 2, 3));
         rt_take_rows(rt, dst, table.t, index.t);
         for (size_t i = 0; i < 120; i++)
             want[i] = table.x[(size_t)index.x[i / 6] * 6 + i % 6];
-        array_check_exact(rt, dst, want, 120, false);
+        array_check_exact(dst, want, 120, false);
     }
-    array_make(rt, &index, PKB_I64, 1, none, 0, 1);
+    array_make(&index, PKB_I64, 1, none, 0, 1);
     rt_take_rows(rt, rt_new(rt, PKB_F16, RT_SHAPE(0, 2, 3)), table.t, index.t);
     pkb_tensor *row = rt_new(rt, PKB_F16, RT_SHAPE(2, 3)), *third = rt_new(rt, PKB_I32, RT_SCALAR);
     rt_fill(rt, third, 3);
     rt_take_rows(rt, row, table.t, third);
-    array_check_exact(rt, row, table.x + 18, 6, false);
+    array_check_exact(row, table.x + 18, 6, false);
     rt_release_all(rt);
 }
 
@@ -192,11 +176,10 @@ static void test_argsort(void **state)
     for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
         for (size_t k = 0; k < 6; k++) {
             bool seen[ARRAY_MAX] = {false};
-            array_make(rt, &keys, dtype, 1, &lengths[k], dtype == PKB_U8 || dtype == PKB_BOOL ? 0 : -20,
-                       dtype == PKB_BOOL ? 1 : 20);
+            array_make(&keys, dtype, 1, &lengths[k], dtype == PKB_U8 || dtype == PKB_BOOL ? 0 : -20, dtype == PKB_BOOL ? 1 : 20);
             pkb_tensor *t = rt_new(rt, PKB_I64, 1, &lengths[k]);
             rt_argsort(rt, t, keys.t);
-            array_fetch(rt, t, order);
+            array_fetch(t, order);
             for (int64_t i = 0; i < lengths[k]; i++) {
                 assert_true(order[i] >= 0 && order[i] < lengths[k] && !seen[order[i]]);
                 seen[order[i]] = true;
@@ -213,7 +196,7 @@ static void test_argsort(void **state)
     pkb_tensor *a = rt_new(rt, PKB_F32, RT_SHAPE(7)), *t = rt_new(rt, PKB_I64, RT_SHAPE(7));
     rt_upload(rt, a, special);
     rt_argsort(rt, t, a);
-    array_fetch(rt, t, order);
+    array_fetch(t, order);
     assert_memory_equal(order, sorted, sizeof(sorted));
 }
 
@@ -225,23 +208,23 @@ static void test_bincount_diagonal(void **state)
     (void)state;
     for (int dtype = PKB_I32; dtype <= PKB_U8; dtype++) {
         memset(want, 0, sizeof(want));
-        array_make(rt, &v, dtype, 1, n, 0, 8);
+        array_make(&v, dtype, 1, n, 0, 8);
         for (size_t i = 0; i < v.n; i++)
             want[(size_t)v.x[i]]++;
         pkb_tensor *counts = rt_new(rt, PKB_I64, RT_SHAPE(10));
         rt_bincount(rt, counts, v.t);
-        array_check_exact(rt, counts, want, 10, false);
+        array_check_exact(counts, want, 10, false);
     }
     for (int dtype = 0; dtype < PKB_DTYPE_COUNT; dtype++) {
         pkb_tensor *d = rt_new(rt, dtype, RT_SHAPE(4)), *none = rt_new(rt, dtype, RT_SHAPE(0));
         for (int k = 0; k < 2; k++) {
-            array_make(rt, &a, dtype, 2, k ? tall : wide, 0, 1);
+            array_make(&a, dtype, 2, k ? tall : wide, 0, 1);
             rt_diagonal(rt, d, a.t);
             for (size_t i = 0; i < 4; i++)
                 want[i] = a.x[i * (size_t)a.t->shape[1] + i];
-            array_check_exact(rt, d, want, 4, false);
+            array_check_exact(d, want, 4, false);
         }
-        array_make(rt, &a, dtype, 2, empty, 0, 1);
+        array_make(&a, dtype, 2, empty, 0, 1);
         rt_diagonal(rt, none, a.t);
     }
     rt_release_all(rt);
@@ -253,5 +236,5 @@ int main(void)
         cmocka_unit_test(test_matmul),    cmocka_unit_test(test_permute), cmocka_unit_test(test_concat),
         cmocka_unit_test(test_take_rows), cmocka_unit_test(test_argsort), cmocka_unit_test(test_bincount_diagonal),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, array_set_up, array_tear_down);
 }
