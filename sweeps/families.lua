@@ -16,7 +16,11 @@ return sweep {
     problems = {
         "09_layernorm_backward",
         "21_clip_grad_norm_no_ep", "43_fused_adam_grad_unshard_allgather",
+        "28_moe_pre_all2all", "49_moe_ep_balanced",
+        "36_ulysses_gather_seq_scatter_heads", "54_ring_attention",
         "45_reducescatter_fused_rmsnorm",
+        "56_ring_attention_pp",
+        "65_gnn_feature_exchange_all2all", "67_gnn_sparse_embedding_all2all",
         "73_vocab_parallel_cross_entropy_loss",
     },
 

@@ -5,5 +5,5 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/outcomes.sh"
 
-outcomes families 28
+outcomes families 68
 finish
