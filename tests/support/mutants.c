@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/mutants.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "tests/support/mutants.h"
+#include "problems/kit.h"
+#include "tests/support/evaluate_or_fail.h"
 
 void answer_init(struct answer *a, const struct evaluation_rank *expected)
 {
@@ -30,27 +33,13 @@ void answer_free(struct answer *a)
 
 /* ---- elements ------------------------------------------------------------------------------------------------------ */
 
-static size_t numel(const pkb_tensor *t)
-{
-    int64_t n;
-    assert_int_equal(tensor_numel(t, &n, NULL), 0);
-    return (size_t)n;
-}
-
 /* Elements of an output that count. */
 static size_t counted(const struct evaluation_rank *rank, int k)
 {
     int64_t rows = 0;
-    size_t all = numel(&rank->out[k]);
+    size_t all = kit_numel(&rank->out[k]);
     assert_int_equal(problem_rows(rank->outputs, rank->out, k, &rows, NULL), 0);
     return rank->outputs[k].rows_in ? all / (size_t)rank->out[k].shape[0] * (size_t)rows : all;
-}
-
-static double element(const pkb_tensor *t, size_t i)
-{
-    double value;
-    dtype_to_f64(t->dtype, &value, (const char *)t->data + i * dtype_size(t->dtype), 1);
-    return value;
 }
 
 static void set_element(const pkb_tensor *t, size_t i, double value)
@@ -78,8 +67,8 @@ static bool constant(const struct subject *s, int trial, int r, int k, pkb_tenso
     size_t n = counted(of, k);
     double sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum += element(&of->out[k], i);
-    for (size_t i = 0; i < numel(result); i++)
+        sum += evaluation_element(&of->out[k], i);
+    for (size_t i = 0; i < kit_numel(result); i++)
         set_element(result, i, n > 0 ? sum / (double)n : 0);
     return true;
 }
@@ -90,7 +79,7 @@ static const pkb_tensor *main_input(const struct evaluation_rank *rank)
     const pkb_tensor *main = NULL;
     for (int i = rank->n_in - 1; i >= 0; i--) {
         const pkb_tensor *in = &rank->set.in[i];
-        if (numel(in) > 0 && (!main || dtype_is_float(in->dtype) || !dtype_is_float(main->dtype)))
+        if (kit_numel(in) > 0 && (!main || dtype_is_float(in->dtype) || !dtype_is_float(main->dtype)))
             main = in;
     }
     return main;
@@ -101,8 +90,8 @@ static bool copied_input(const struct subject *s, int trial, int r, int k, pkb_t
 {
     (void)k;
     const pkb_tensor *in = main_input(&s->expected[trial]->ranks[r]);
-    for (size_t j = 0; in && j < numel(result); j++)
-        set_element(result, j, element(in, j % numel(in)));
+    for (size_t j = 0; in && j < kit_numel(result); j++)
+        set_element(result, j, evaluation_element(in, j % kit_numel(in)));
     return in != NULL;
 }
 
@@ -139,8 +128,8 @@ static bool nothing_from_peers(const struct subject *s, int trial, int r, int k,
 /* Three per cent off, integers at least by one. */
 static bool coarse(const struct subject *s, int trial, int r, int k, pkb_tensor *result)
 {
-    for (size_t i = 0; i < numel(result); i++) {
-        double value = 1.03 * element(&s->expected[trial]->ranks[r].out[k], i);
+    for (size_t i = 0; i < kit_numel(result); i++) {
+        double value = 1.03 * evaluation_element(&s->expected[trial]->ranks[r].out[k], i);
         set_element(result, i, dtype_is_float(result->dtype) ? value : ceil(value));
     }
     return true;
@@ -149,8 +138,8 @@ static bool coarse(const struct subject *s, int trial, int r, int k, pkb_tensor 
 /* Twice as large; 1 for an integer 0. */
 static bool doubled(const struct subject *s, int trial, int r, int k, pkb_tensor *result)
 {
-    for (size_t i = 0; i < numel(result); i++) {
-        double value = 2 * element(&s->expected[trial]->ranks[r].out[k], i);
+    for (size_t i = 0; i < kit_numel(result); i++) {
+        double value = 2 * evaluation_element(&s->expected[trial]->ranks[r].out[k], i);
         set_element(result, i, value == 0 && !dtype_is_float(result->dtype) ? 1 : value);
     }
     return true;

@@ -10,10 +10,11 @@
 
 #include <cmocka.h>
 
-void problem_rows_check_settings(const struct setting_row *rows, size_t n)
+void settings_are_checked(void **state)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct setting_row *r = &rows[i];
+    const struct problem_rows *rows = *state;
+    for (size_t i = 0; i < rows->n_settings; i++) {
+        const struct setting_row *r = &rows->settings[i];
         struct problem_setting s;
         struct pkb_error err = {""};
         problem_setting_init(&s, problem_by_id(r->id), SHAPE_TINY, r->dtype, r->rank, r->world);
@@ -25,10 +26,11 @@ void problem_rows_check_settings(const struct setting_row *rows, size_t n)
     }
 }
 
-void problem_rows_check_costs(const struct cost_row *rows, size_t n)
+void costs_are_those_computed_by_hand(void **state)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct cost_row *r = &rows[i];
+    const struct problem_rows *rows = *state;
+    for (size_t i = 0; i < rows->n_costs; i++) {
+        const struct cost_row *r = &rows->costs[i];
         struct problem_setting s;
         struct problem_cost c;
         problem_setting_init(&s, problem_by_id(r->id), SHAPE_TINY, PKB_BF16, r->rank, r->world);

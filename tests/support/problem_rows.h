@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of the tables that tests of problems consist of, and what checks them. Everything fails the running cmocka test when a row
- * does not hold. */
+/* Rows of the tables that tests of problems consist of, and the tests that they hold. */
 #ifndef PKB_TESTS_SUPPORT_PROBLEM_ROWS_H
 #define PKB_TESTS_SUPPORT_PROBLEM_ROWS_H
 
@@ -13,13 +12,28 @@ struct setting_row {
     double value;
     const char *error; /* part of the reason; NULL: can run */
 };
-void problem_rows_check_settings(const struct setting_row *rows, size_t n);
 
 /* A cost computed by hand: tiny shape, bf16. */
 struct cost_row {
     int id, rank, world;
     double flops, hbm, link;
 };
-void problem_rows_check_costs(const struct cost_row *rows, size_t n);
+
+/* The two tables of a program, and the cmocka tests of a list that check them. */
+struct problem_rows {
+    const struct setting_row *settings;
+    size_t n_settings;
+    const struct cost_row *costs;
+    size_t n_costs;
+};
+#define PROBLEM_ROWS(settings, costs)                                                                                            \
+    {                                                                                                                            \
+        settings, sizeof(settings) / sizeof((settings)[0]), costs, sizeof(costs) / sizeof((costs)[0])                            \
+    }
+
+void settings_are_checked(void **state);
+void costs_are_those_computed_by_hand(void **state);
+#define PROBLEM_ROWS_TESTS(rows)                                                                                                 \
+    cmocka_unit_test_prestate(settings_are_checked, rows), cmocka_unit_test_prestate(costs_are_those_computed_by_hand, rows)
 
 #endif

@@ -192,12 +192,6 @@ static const struct setting_row setting_rows[] = {
     {58, PKB_BF16, 0, 2, "D", 0, "D = 0 is less than 1"},
 };
 
-static void settings_are_checked(void **state)
-{
-    (void)state;
-    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
-}
-
 static void sizes_that_overflow_are_refused(void **state)
 {
     (void)state;
@@ -297,7 +291,6 @@ static void checks_have_what_they_need(void **state)
 
 /* ---- costs --------------------------------------------------------------------------------------------------------- */
 
-/* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
     {1, 0, 2, 864, 6912, 3456},      {1, 3, 4, 1296, 6912, 5184},     {2, 0, 2, 0, 10368, 3456},
     {2, 0, 4, 0, 17280, 10368},      {3, 0, 1, 0, 6912, 0},           {3, 0, 2, 0, 6912, 3456},
@@ -312,11 +305,7 @@ static const struct cost_row cost_rows[] = {
     {58, 0, 2, 151552, 4100, 2048},  {58, 0, 4, 75776, 2052, 3072},
 };
 
-static void costs_are_those_computed_by_hand(void **state)
-{
-    (void)state;
-    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
-}
+static struct problem_rows rows_of_problems = PROBLEM_ROWS(setting_rows, cost_rows);
 
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */
 
@@ -388,12 +377,11 @@ int main(void)
         cmocka_unit_test(selections_are_parsed),
         cmocka_unit_test(families_are_selected),
         cmocka_unit_test(parameters_are_overridden),
-        cmocka_unit_test(settings_are_checked),
+        PROBLEM_ROWS_TESTS(&rows_of_problems),
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(every_problem_runs_at_the_usual_sizes),
         cmocka_unit_test(the_tolerance_profile_decides_the_check),
         cmocka_unit_test(checks_have_what_they_need),
-        cmocka_unit_test(costs_are_those_computed_by_hand),
         cmocka_unit_test(inputs_are_a_function_of_setting_and_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "problems/kit.h"
+#include "tests/support/evaluate_or_fail.h"
 #include "tests/support/mutants.h"
 #include "tests/support/selected.h"
 
@@ -48,24 +50,14 @@ static struct {
 
 static struct evaluation *add(struct batch *b, const struct problem_setting *s)
 {
-    struct pkb_error err = {""};
     if (b->n == b->room) {
         b->room += 256;
         b->list = realloc(b->list, (size_t)b->room * sizeof(*b->list));
         assert_non_null(b->list);
     }
-    struct evaluation *e = evaluation_create(s, &err);
-    if (!e)
-        fail_msg("%s", err.text);
+    struct evaluation *e = evaluation_or_fail(s);
     b->list[b->n++] = e;
     return e;
-}
-
-static size_t numel(const pkb_tensor *t)
-{
-    int64_t n;
-    assert_int_equal(tensor_numel(t, &n, NULL), 0);
-    return (size_t)n;
 }
 
 /* Gives an input the values of another (converted where the dtypes differ). */
@@ -73,7 +65,7 @@ static void set_input(struct evaluation_rank *to, int i, const struct evaluation
 {
     pkb_tensor *dst = &to->set.in[i];
     const pkb_tensor *src = &from->set.in[i];
-    dtype_convert(dst->dtype, dst->data, src->dtype, src->data, numel(dst));
+    dtype_convert(dst->dtype, dst->data, src->dtype, src->data, kit_numel(dst));
 }
 
 static bool same_shape(const pkb_tensor *a, const pkb_tensor *b)
@@ -176,7 +168,7 @@ static void rank_passes(const struct subject *s, const char *what, const struct 
     answer_init(&a, &expected->ranks[r]);
     for (int k = 0; k < a.n; k++) {
         const pkb_tensor *from = &actual->ranks[r].out[k];
-        dtype_convert(a.out[k].dtype, a.out[k].data, from->dtype, from->data, numel(from));
+        dtype_convert(a.out[k].dtype, a.out[k].data, from->dtype, from->data, kit_numel(from));
     }
     for (int k = 0; k < a.n; k++) {
         struct problem_difference d;

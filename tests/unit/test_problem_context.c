@@ -56,13 +56,6 @@ static const struct setting_row setting_rows[] = {
     {77, PKB_BF16, 0, 2, "cp_shuffle_num", 0, "output out has no elements"},
 };
 
-static void settings_are_checked(void **state)
-{
-    (void)state;
-    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
-}
-
-/* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
     {17, 0, 2, 6144, 12800, 4096},    {17, 3, 4, 3072, 10496, 6144},   {33, 0, 2, 0, 7680, 1920},
     {33, 3, 4, 0, 7680, 2880},        {34, 0, 2, 0, 2880, 960},        {34, 3, 4, 0, 4800, 2880},
@@ -78,17 +71,12 @@ static const struct cost_row cost_rows[] = {
     {71, 2, 4, 7168, 2160, 384},
 };
 
-static void costs_are_those_computed_by_hand(void **state)
-{
-    (void)state;
-    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
-}
+static struct problem_rows rows_of_problems = PROBLEM_ROWS(setting_rows, cost_rows);
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_checked),
-        cmocka_unit_test(costs_are_those_computed_by_hand),
+        PROBLEM_ROWS_TESTS(&rows_of_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include "problems/expert_parallel/choice.h"
 #include "problems/expert_parallel/layer.h"
-#include "tests/support/evaluate.h"
+#include "tests/support/evaluate_or_fail.h"
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
@@ -64,13 +64,6 @@ static const struct setting_row setting_rows[] = {
     {51, PKB_BF16, 0, 2, "Hd", 0, "output out has no elements"},
 };
 
-static void settings_are_checked(void **state)
-{
-    (void)state;
-    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
-}
-
-/* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
     {20, 0, 2, 1536, 9240, 1548},     {20, 3, 4, 3072, 18480, 4644},   {24, 0, 2, 4096, 1028, 4},
     {24, 0, 4, 4096, 1028, 12},       {26, 0, 2, 768, 3152, 16},       {26, 0, 4, 768, 3176, 24},
@@ -83,11 +76,7 @@ static const struct cost_row cost_rows[] = {
     {51, 3, 4, 102400, 13568, 2064},  {51, 0, 8, 104448, 13696, 3168},
 };
 
-static void costs_are_those_computed_by_hand(void **state)
-{
-    (void)state;
-    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
-}
+static struct problem_rows rows_of_problems = PROBLEM_ROWS(setting_rows, cost_rows);
 
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */
 
@@ -122,25 +111,6 @@ static void choices_are_clear_or_not(void **state)
     }
 }
 
-static struct evaluation *make_inputs(int id, int dtype, int world, int trial)
-{
-    struct problem_setting s;
-    struct pkb_error err = {""};
-    problem_setting_init(&s, problem_by_id(id), SHAPE_TINY, dtype, 0, world);
-    struct evaluation *e = evaluation_create(&s, &err);
-    if (!e)
-        fail_msg("%s", err.text);
-    evaluation_init(e, (uint32_t)trial);
-    return e;
-}
-
-static double stored(const pkb_tensor *t, int64_t i)
-{
-    double value;
-    dtype_to_f64(t->dtype, &value, (const char *)t->data + (size_t)i * dtype_size(t->dtype), 1);
-    return value;
-}
-
 /* Tokens whose choice of experts is clear, by their logits in f64. */
 static int64_t clear_tokens(const struct evaluation_rank *r)
 {
@@ -150,9 +120,10 @@ static int64_t clear_tokens(const struct evaluation_rank *r)
     for (int64_t t = 0; t < z.tokens; t++) {
         double logits[MOE_MAX_EXPERTS];
         for (int64_t e = 0; e < z.experts; e++) {
-            logits[e] = stored(bias, e);
+            logits[e] = evaluation_element(bias, (size_t)e);
             for (int64_t j = 0; j < z.width; j++)
-                logits[e] += stored(x, t * z.width + j) * stored(weight, e * z.width + j);
+                logits[e] +=
+                    evaluation_element(x, (size_t)(t * z.width + j)) * evaluation_element(weight, (size_t)(e * z.width + j));
         }
         clear += moe_choice_is_clear(r->setting.dtype, logits, z.experts, z.top_k);
     }
@@ -164,7 +135,7 @@ static void every_token_has_a_clear_choice(void **state)
     (void)state;
     static const int ids[] = {31, 32, 49, 50, 51};
     for (size_t i = 0; i < 3 * sizeof(ids) / sizeof(ids[0]); i++) {
-        struct evaluation *e = make_inputs(ids[i / 3], i % 2 ? PKB_BF16 : PKB_F16, 8, (int)i % 3);
+        struct evaluation *e = evaluation_tiny(ids[i / 3], i % 2 ? PKB_BF16 : PKB_F16, 8, (uint32_t)i % 3);
         for (int r = 0; r < e->world; r++)
             assert_int_equal(clear_tokens(&e->ranks[r]), (int64_t)e->ranks[r].setting.params[MOE_TOKENS]);
         evaluation_destroy(e);
@@ -212,7 +183,7 @@ static void ranks_agree_on_numbers_of_rows(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (int at = 0; at < 4 * 6; at++) {
             int world = worlds[at % 4], trial = at / 4;
-            struct evaluation *e = make_inputs(rows[i].id, PKB_BF16, world, trial);
+            struct evaluation *e = evaluation_tiny(rows[i].id, PKB_BF16, world, (uint32_t)trial);
             int idle = check_lists(e, rows[i].first, rows[i].chunks, rows[i].sent);
             if (rows[i].chunks)
                 assert_int_equal(idle, world > 1 && trial % 3 == 2);
@@ -224,8 +195,9 @@ static void ranks_agree_on_numbers_of_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_checked),           cmocka_unit_test(costs_are_those_computed_by_hand),
-        cmocka_unit_test(choices_are_clear_or_not),       cmocka_unit_test(every_token_has_a_clear_choice),
+        PROBLEM_ROWS_TESTS(&rows_of_problems),
+        cmocka_unit_test(choices_are_clear_or_not),
+        cmocka_unit_test(every_token_has_a_clear_choice),
         cmocka_unit_test(ranks_agree_on_numbers_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,13 +61,6 @@ static const struct setting_row setting_rows[] = {
     {70, PKB_BF16, 0, 2, "weights", 2, "weights must be 0 or 1"},
 };
 
-static void settings_are_checked(void **state)
-{
-    (void)state;
-    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
-}
-
-/* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
     {61, 0, 2, 105600, 19584, 2688},
     {61, 3, 4, 201600, 36480, 8064},
@@ -99,17 +92,12 @@ static const struct cost_row cost_rows[] = {
     {69, 1, 4, 2870, 790, 168},
 };
 
-static void costs_are_those_computed_by_hand(void **state)
-{
-    (void)state;
-    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
-}
+static struct problem_rows rows_of_problems = PROBLEM_ROWS(setting_rows, cost_rows);
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_checked),
-        cmocka_unit_test(costs_are_those_computed_by_hand),
+        PROBLEM_ROWS_TESTS(&rows_of_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/evaluate.h"
+#include "tests/support/evaluate_or_fail.h"
 
 /* As many as there are kinds of inputs in any of the problems. */
 #define TRIALS 6
@@ -23,9 +23,7 @@
 static struct evaluation *evaluated(const struct problem_setting *s, uint32_t trial)
 {
     struct pkb_error err = {""};
-    struct evaluation *e = evaluation_create(s, &err);
-    if (!e)
-        fail_msg("%s", err.text);
+    struct evaluation *e = evaluation_or_fail(s);
     evaluation_init(e, trial);
     if (evaluation_run(&e, 1, &err) < 0)
         fail_msg("%s", err.text);

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tests/support/evaluate.h"
+#include "problems/kit.h"
+#include "tests/support/evaluate_or_fail.h"
 
 #define TRIALS 2
 #define MAX_CHANGES 4
@@ -63,19 +64,8 @@ static void set_mode(struct problem_setting *s, const struct mode *m, int dtype)
 static struct evaluation *create(const struct mode *m, int dtype)
 {
     struct problem_setting s;
-    struct pkb_error err = {""};
     set_mode(&s, m, dtype);
-    struct evaluation *e = evaluation_create(&s, &err);
-    if (!e)
-        fail_msg("%s", err.text);
-    return e;
-}
-
-static size_t numel(const pkb_tensor *t)
-{
-    int64_t n = 0;
-    assert_int_equal(tensor_numel(t, &n, NULL), 0);
-    return (size_t)n;
+    return evaluation_or_fail(&s);
 }
 
 /* Gives the evaluation in f64 the same inputs. */
@@ -88,7 +78,7 @@ static void copy_inputs(struct evaluation *to, const struct evaluation *from)
         dst->set.trial = src->set.trial;
         for (int i = 0; i < src->n_in; i++)
             dtype_convert(dst->set.in[i].dtype, dst->set.in[i].data, src->set.in[i].dtype, src->set.in[i].data,
-                          numel(&src->set.in[i]));
+                          kit_numel(&src->set.in[i]));
     }
 }
 
@@ -97,10 +87,10 @@ static void make_outputs(const struct evaluation_rank *like, const struct evalua
 {
     for (int k = 0; k < like->n_out; k++) {
         out[k] = like->out[k];
-        out[k].data = calloc(numel(&out[k]) + 1, dtype_size(out[k].dtype));
+        out[k].data = calloc(kit_numel(&out[k]) + 1, dtype_size(out[k].dtype));
         assert_non_null(out[k].data);
         if (from)
-            dtype_convert(out[k].dtype, out[k].data, from->out[k].dtype, from->out[k].data, numel(&out[k]));
+            dtype_convert(out[k].dtype, out[k].data, from->out[k].dtype, from->out[k].data, kit_numel(&out[k]));
     }
 }
 

@@ -71,13 +71,6 @@ static const struct setting_row setting_rows[] = {
     {87, PKB_BF16, 0, 2, "C", 0, "output y has no elements"},
 };
 
-static void settings_are_checked(void **state)
-{
-    (void)state;
-    problem_rows_check_settings(setting_rows, sizeof(setting_rows) / sizeof(setting_rows[0]));
-}
-
-/* Tiny shape, bf16, by hand. */
 static const struct cost_row cost_rows[] = {
     {11, 0, 2, 165888, 13824, 1152}, {11, 0, 4, 165888, 14400, 1728}, {14, 0, 2, 82944, 9216, 1728},
     {14, 0, 4, 41472, 7488, 2592},   {15, 0, 2, 63840, 7424, 384},    {15, 0, 4, 31920, 6464, 288},
@@ -91,17 +84,12 @@ static const struct cost_row cost_rows[] = {
     {87, 0, 1, 161280, 6096, 0},     {87, 0, 2, 161280, 6096, 224},   {87, 1, 4, 80640, 3856, 448},
 };
 
-static void costs_are_those_computed_by_hand(void **state)
-{
-    (void)state;
-    problem_rows_check_costs(cost_rows, sizeof(cost_rows) / sizeof(cost_rows[0]));
-}
+static struct problem_rows rows_of_problems = PROBLEM_ROWS(setting_rows, cost_rows);
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_checked),
-        cmocka_unit_test(costs_are_those_computed_by_hand),
+        PROBLEM_ROWS_TESTS(&rows_of_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
