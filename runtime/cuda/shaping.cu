@@ -86,8 +86,40 @@ template <typename E> static void launch_gather(E *dst, const E *a, const struct
         gather_kernel<<<grid_for(walk->n, KERNEL_THREADS), KERNEL_THREADS, 0, stream>>>(dst, a, *walk);
 }
 
+#define WIDEST 8 /* bytes of an element that kernels move */
+
+/* Whether `factor` elements that are neighbours in the destination are so in the source, everywhere. */
+static bool can_join(const struct cuda_walk *w, int64_t factor)
+{
+    int last = w->ndim - 1;
+    bool joins = w->a[last] == 1 && w->shape[last] % factor == 0;
+    for (int i = 0; i < last; i++)
+        joins = joins && w->a[i] % factor == 0;
+    return joins;
+}
+
+/* Makes elements as wide as runs and addresses allow (complex numbers, heads of narrow types): fewer and wider accesses. Returns their
+ * size. */
+static int widen(struct cuda_walk *w, const void *dst, const void *a, int size)
+{
+    uintptr_t addresses = (uintptr_t)dst | (uintptr_t)a;
+    int64_t factor = WIDEST / size;
+    while (factor > 1 && (w->ndim == 0 || addresses % (uintptr_t)(factor * size) != 0 || !can_join(w, factor)))
+        factor /= 2;
+    if (factor <= 1)
+        return size;
+    for (int i = 0; i < w->ndim - 1; i++)
+        w->a[i] /= factor;
+    w->shape[w->ndim - 1] /= factor;
+    w->n /= factor;
+    w->ndim -= w->shape[w->ndim - 1] == 1;
+    return (int)(factor * size);
+}
+
 cudaError_t kernel_gather(void *dst, const void *a, int size, const struct cuda_walk *walk, cudaStream_t stream)
 {
-    FOR_WORD(size, launch_gather((W *)dst, (const W *)a, walk, stream));
+    struct cuda_walk wide = *walk;
+    size = widen(&wide, dst, a, size);
+    FOR_WORD(size, launch_gather((W *)dst, (const W *)a, &wide, stream));
     return cudaGetLastError();
 }

@@ -238,6 +238,16 @@ static void rearrangements(const struct gpu_pair *pair)
                             .order = {0, 2, 1, 3},
                             .dst = FORM(type, 3, 64, 33, 5)};
         run_case(pair, &q);
+        /* Runs of 8, 6 and 2 that keep together: elements are moved as wider ones. */
+        for (int run = 2; run <= 8; run += run == 2 ? 4 : 2) {
+            struct op_case w = {"permute",
+                                call_permute,
+                                .n_in = 1,
+                                .in = {FORM(type, 3, 70, 33, run)},
+                                .order = {0, 2, 1, 3},
+                                .dst = FORM(type, 3, 33, 70, run)};
+            run_case(pair, &w);
+        }
         struct op_case k = {"concat",
                             call_concat,
                             .n_in = 3,
