@@ -55,7 +55,7 @@ static bool allowed(const char *variable)
         return false;
     static const char *const names[] = {
         "PATH=", "HOME=", "TMPDIR=", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS="};
-    static const char *const prefixes[] = {"UCX_", "PKB_", "OPENBLAS_CORETYPE=", "CUDA_", "NCCL_"};
+    static const char *const prefixes[] = {"UCX_", "PKB_", "OPENBLAS_CORETYPE=", "CUDA_", "NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strncmp(variable, names[i], strlen(names[i])) == 0)
             return true;
