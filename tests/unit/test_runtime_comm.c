@@ -1,41 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives and messages between real processes. Every rank can make every other rank's data, so each checks its own results. */
-#include <inttypes.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "runtime/random.h"
-#include "tests/support/world.h"
+#include "tests/support/world_or_fail.h"
 
-#define LIMIT 60 /* seconds; machines may be busy */
 #define MOST 70000
-
-#define CHECK(condition)                                                                                                         \
-    do {                                                                                                                         \
-        if (!(condition))                                                                                                        \
-            return pkb_error_set(err, "line %d: %s", __LINE__, #condition);                                                      \
-    } while (0)
-
-static void run(int world, world_fn *fn, void *arg)
-{
-    struct pkb_error err = {""};
-    if (world_run(world, LIMIT, fn, arg, &err))
-        fail_msg("world %d: %s", world, err.text);
-}
 
 static void run_all(world_fn *fn)
 {
     static const int worlds[] = {1, 2, 3, 4, 8};
     for (size_t i = 0; i < 5; i++)
-        run(worlds[i], fn, NULL);
+        world_or_fail(worlds[i], fn, NULL);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------------------------- */
@@ -229,7 +212,7 @@ static int check_movement(struct rt *rt, const struct rt_group *g, size_t n, str
         .all = rt_new(rt, PKB_U8, RT_SHAPE(g->size, (int64_t)n)),
         .other = rt_new(rt, PKB_U8, RT_SHAPE(g->size, (int64_t)n)),
     };
-    CHECK(b.mine && b.want);
+    WORLD_CHECK(b.mine && b.want);
     int rc = check_from_one(rt, g, n, &b, err) || check_from_all(rt, g, n, &b, err) ? -1 : 0;
     free(b.mine);
     free(b.want);
@@ -319,10 +302,10 @@ static int grid(struct rt *rt, void *arg, struct pkb_error *err)
     }
     const struct rt_group *rows = rt_group(rt, 4, along_row), *columns = rt_group(rt, 2, along_column);
     const struct rt_group *reverse = rt_group(rt, 4, backwards);
-    CHECK(rows && columns && reverse);
-    CHECK(rows->rank == column && columns->rank == row && reverse->rank == 3 - column);
-    CHECK(rows->id != columns->id && rows->id != reverse->id && rows->id != 0);
-    CHECK(rt_group(rt, 4, along_row) == rows && rt_group(rt, 8, (int[]){0, 1, 2, 3, 4, 5, 6, 7}) == rt_world(rt));
+    WORLD_CHECK(rows && columns && reverse);
+    WORLD_CHECK(rows->rank == column && columns->rank == row && reverse->rank == 3 - column);
+    WORLD_CHECK(rows->id != columns->id && rows->id != reverse->id && rows->id != 0);
+    WORLD_CHECK(rt_group(rt, 4, along_row) == rows && rt_group(rt, 8, (int[]){0, 1, 2, 3, 4, 5, 6, 7}) == rt_world(rt));
     for (int i = 0; i < 3; i++) {
         if (check_everything(rt, rows, err) || check_everything(rt, columns, err) || check_everything(rt, reverse, err) ||
             check_everything(rt, rt_world(rt), err))
@@ -350,8 +333,8 @@ static int subsets(struct rt *rt, void *arg, struct pkb_error *err)
 static void test_groups(void **state)
 {
     (void)state;
-    run(8, grid, NULL);
-    run(5, subsets, NULL);
+    world_or_fail(8, grid, NULL);
+    world_or_fail(5, subsets, NULL);
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
@@ -414,7 +397,7 @@ static int relay(struct rt *rt, void *arg, struct pkb_error *err)
     rt_barrier(rt, g);
     if (rt_sync(rt, err))
         return -1;
-    CHECK(x == 101 + g->rank);
+    WORLD_CHECK(x == 101 + g->rank);
     return 0;
 }
 
@@ -436,12 +419,12 @@ static int across_nodes(struct rt *rt, void *arg, struct pkb_error *err)
     if (rt_symm_alloc(rt, 4096, &symm, err))
         return -1;
     for (int q = 0; q < 4; q++)
-        CHECK((symm.peers[q] != NULL) == (q / 2 == rt_rank(rt) / 2));
+        WORLD_CHECK((symm.peers[q] != NULL) == (q / 2 == rt_rank(rt) / 2));
     int neighbour = rt_rank(rt) ^ 1;
     for (uint32_t i = 1; i <= 200; i++) {
         ((volatile uint32_t *)symm.peers[neighbour])[0] = i;
         rt_symm_barrier(rt);
-        CHECK(((volatile uint32_t *)symm.local)[0] == i);
+        WORLD_CHECK(((volatile uint32_t *)symm.local)[0] == i);
         rt_symm_barrier(rt);
     }
     return rt_sync(rt, err);
@@ -461,127 +444,16 @@ static void check_ends(const struct world_spec *spec)
 static void test_several_nodes(void **state)
 {
     static const int nodes[4] = {7, 7, 3, 3};
-    struct world_spec spec = {.world = 4, .seconds = LIMIT, .node_of_rank = nodes, .fn = across_nodes};
+    struct world_spec spec = {.world = 4, .seconds = WORLD_LIMIT, .node_of_rank = nodes, .fn = across_nodes};
     (void)state;
     check_ends(&spec);
-}
-
-/* ---- failures ------------------------------------------------------------------------------------------------------ */
-
-/* Ranks that disagree about a length find out. */
-static int disagree(struct rt *rt, void *arg, struct pkb_error *err)
-{
-    int mine = rt_rank(rt);
-    const bool *longer = arg;
-    int64_t keep[2] = {0, 0}, rows[2] = {0, 0};
-    rows[1 - mine] = mine == 0 ? (*longer ? 5 : 3) : 4;
-    keep[1 - mine] = 4;
-    pkb_tensor *src = rt_new(rt, PKB_F32, RT_SHAPE(8, 2)), *dst = rt_new(rt, PKB_F32, RT_SHAPE(8, 2));
-    rt_fill(rt, src, 1);
-    rt_all_to_all_v(rt, rt_world(rt), dst, keep, src, rows);
-    int rc = rt_sync(rt, err);
-    if (mine == 0)
-        return rc;
-    CHECK(rc == -1);
-    CHECK(strstr(err->text, "all_to_all_v: ") == err->text && strstr(err->text, "bytes came from rank 0"));
-    return 0;
-}
-
-static void test_disagreement(void **state)
-{
-    bool longer[2] = {false, true};
-    (void)state;
-    run(2, disagree, &longer[0]);
-    run(2, disagree, &longer[1]);
-}
-
-/* The exchange fails because a rank has ended: setting up communication fails, and everything after it is skipped. */
-static int lonely(struct rt *rt, void *arg, struct pkb_error *err)
-{
-    (void)arg;
-    if (rt_rank(rt) == 2)
-        return 0;
-    rt_barrier(rt, rt_world(rt));
-    rt_barrier(rt, rt_world(rt));
-    CHECK(rt_sync(rt, err) == -1);
-    CHECK(strstr(err->text, "barrier: setting up communication: exchange: rank 2 has ended"));
-    return 0;
-}
-
-static void test_ended_rank(void **state)
-{
-    (void)state;
-    run(3, lonely, NULL);
-}
-
-/* A rank on another node dies: whoever waits for it gets an error, without anybody's help. */
-static int widow(struct rt *rt, void *arg, struct pkb_error *err)
-{
-    (void)arg;
-    pkb_tensor *t = rt_new(rt, PKB_F32, RT_SHAPE(10));
-    rt_fill(rt, t, 1);
-    rt_broadcast(rt, rt_world(rt), t, 0);
-    rt_barrier(rt, rt_world(rt));
-    if (rt_sync(rt, err))
-        return -1;
-    if (rt_rank(rt) == 1)
-        (void)raise(SIGKILL);
-    rt_recv(rt, rt_world(rt), t, 1);
-    rt_fill(rt, t, 5);
-    CHECK(rt_sync(rt, err) == -1);
-    CHECK(strstr(err->text, "rank 1 is gone"));
-    return 0;
-}
-
-static void test_dead_peer(void **state)
-{
-    static const int nodes[2] = {0, 1};
-    struct world_spec spec = {.world = 2, .seconds = LIMIT, .node_of_rank = nodes, .fn = widow};
-    struct world_rank ranks[2];
-    struct pkb_error err;
-    (void)state;
-    assert_int_equal(world_run_each(&spec, ranks, &err), 0);
-    assert_int_equal(ranks[1].end, WORLD_DIED);
-    assert_non_null(strstr(ranks[1].text, "signal 9"));
-    assert_int_equal(ranks[0].end, WORLD_RETURNED);
-    assert_string_equal(ranks[0].text, "");
-    assert_int_equal(ranks[0].rc, 0);
-}
-
-/* The support library itself: a rank that hangs is killed, one that crashes is told. */
-static int hang(const struct rt_options *o, void *arg, struct pkb_error *err)
-{
-    (void)arg;
-    if (o->rank == 0)
-        (void)pause();
-    if (o->rank == 1)
-        abort();
-    return pkb_error_set(err, "rank %d of %d", o->rank, o->world);
-}
-
-static void test_world(void **state)
-{
-    struct world_spec spec = {.world = 3, .seconds = 1, .raw = hang};
-    struct world_rank ranks[3];
-    struct pkb_error err;
-    (void)state;
-    assert_int_equal(world_run_each(&spec, ranks, &err), 0);
-    assert_int_equal(ranks[0].end, WORLD_TIMED_OUT);
-    assert_int_equal(ranks[1].end, WORLD_DIED);
-    assert_int_equal(ranks[2].end, WORLD_RETURNED);
-    assert_int_equal(ranks[2].rc, -1);
-    assert_string_equal(ranks[2].text, "rank 2 of 3");
-    spec.world = WORLD_MAX + 1;
-    assert_int_equal(world_run_each(&spec, ranks, &err), -1);
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_world),         cmocka_unit_test(test_reductions),   cmocka_unit_test(test_movement),
-        cmocka_unit_test(test_all_to_all_v),  cmocka_unit_test(test_groups),       cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_several_nodes), cmocka_unit_test(test_disagreement), cmocka_unit_test(test_ended_rank),
-        cmocka_unit_test(test_dead_peer),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_movement), cmocka_unit_test(test_all_to_all_v),
+        cmocka_unit_test(test_groups),     cmocka_unit_test(test_messages), cmocka_unit_test(test_several_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

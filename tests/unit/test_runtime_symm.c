@@ -13,22 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/world.h"
-
-#define LIMIT 60
-
-#define CHECK(condition)                                                                                                         \
-    do {                                                                                                                         \
-        if (!(condition))                                                                                                        \
-            return pkb_error_set(err, "line %d: %s", __LINE__, #condition);                                                      \
-    } while (0)
-
-static void run(int world, world_fn *fn)
-{
-    struct pkb_error err = {""};
-    if (world_run(world, LIMIT, fn, NULL, &err))
-        fail_msg("world %d: %s", world, err.text);
-}
+#include "tests/support/world_or_fail.h"
 
 /* Everybody writes to everybody, a barrier, everybody checks what came, a barrier. */
 static int exchange_rounds(struct rt *rt, void *arg, struct pkb_error *err)
@@ -44,7 +29,7 @@ static int exchange_rounds(struct rt *rt, void *arg, struct pkb_error *err)
             ((volatile uint64_t *)symm.peers[q])[mine] = round * 100 + (uint64_t)mine;
         rt_symm_barrier(rt);
         for (int q = 0; q < world; q++)
-            CHECK(local[q] == round * 100 + (uint64_t)q);
+            WORLD_CHECK(local[q] == round * 100 + (uint64_t)q);
         rt_symm_barrier(rt);
     }
     return rt_sync(rt, err);
@@ -53,10 +38,10 @@ static int exchange_rounds(struct rt *rt, void *arg, struct pkb_error *err)
 static void test_barriers(void **state)
 {
     (void)state;
-    run(1, exchange_rounds);
-    run(2, exchange_rounds);
-    run(4, exchange_rounds);
-    run(8, exchange_rounds);
+    world_or_fail(1, exchange_rounds, NULL);
+    world_or_fail(2, exchange_rounds, NULL);
+    world_or_fail(4, exchange_rounds, NULL);
+    world_or_fail(8, exchange_rounds, NULL);
 }
 
 static int count_objects(void)
@@ -83,19 +68,19 @@ static int blocks(struct rt *rt, void *arg, struct pkb_error *err)
     for (int k = 0; k < 4; k++) {
         if (rt_symm_alloc(rt, sizes[k], &symm[k], err))
             return -1;
-        CHECK(symm[k].size == sizes[k] && symm[k].local == symm[k].peers[mine] && !symm[k].multicast);
-        CHECK((uintptr_t)symm[k].local % 256 == 0);
+        WORLD_CHECK(symm[k].size == sizes[k] && symm[k].local == symm[k].peers[mine] && !symm[k].multicast);
+        WORLD_CHECK((uintptr_t)symm[k].local % 256 == 0);
         for (size_t i = 0; i < sizes[k]; i++)
-            CHECK(((uint8_t *)symm[k].local)[i] == 0);
+            WORLD_CHECK(((uint8_t *)symm[k].local)[i] == 0);
         rt_symm_barrier(rt); /* before anybody writes */
         for (int q = 0; q < world; q++)
             ((volatile uint8_t *)symm[k].peers[q])[(sizes[k] - 1) * (size_t)mine / (size_t)world] = (uint8_t)(k + 1);
     }
     rt_symm_barrier(rt);
-    CHECK(count_objects() == 0);
+    WORLD_CHECK(count_objects() == 0);
     for (int k = 0; k < 4; k++) {
         for (int q = 0; q < world; q++)
-            CHECK(((uint8_t *)symm[k].local)[(sizes[k] - 1) * (size_t)q / (size_t)world] == k + 1);
+            WORLD_CHECK(((uint8_t *)symm[k].local)[(sizes[k] - 1) * (size_t)q / (size_t)world] == k + 1);
     }
     return rt_sync(rt, err);
 }
@@ -103,9 +88,9 @@ static int blocks(struct rt *rt, void *arg, struct pkb_error *err)
 static void test_blocks(void **state)
 {
     (void)state;
-    run(1, blocks);
-    run(3, blocks);
-    run(8, blocks);
+    world_or_fail(1, blocks, NULL);
+    world_or_fail(3, blocks, NULL);
+    world_or_fail(8, blocks, NULL);
 }
 
 /* Refused on one rank, refused on all; it is no failure of the runtime. */
@@ -114,35 +99,35 @@ static int refusals(struct rt *rt, void *arg, struct pkb_error *err)
     pkb_symm symm;
     int mine = rt_rank(rt);
     (void)arg;
-    CHECK(rt_symm_alloc(rt, 0, &symm, err) == -1);
-    CHECK(rt_symm_alloc(rt, (size_t)1 << 50, &symm, err) == -1);
-    CHECK(strstr(err->text, "symmetric memory of 1125899906842624 bytes: rank 0: shared memory /pkb-test."));
-    CHECK(rt_symm_alloc(rt, SIZE_MAX, &symm, err) == -1);
-    CHECK(rt_symm_alloc(rt, mine == 1 ? 4096 : 8192, &symm, err) == -1);
-    CHECK(strstr(err->text, "bytes, rank"));
+    WORLD_CHECK(rt_symm_alloc(rt, 0, &symm, err) == -1);
+    WORLD_CHECK(rt_symm_alloc(rt, (size_t)1 << 50, &symm, err) == -1);
+    WORLD_CHECK(strstr(err->text, "symmetric memory of 1125899906842624 bytes: rank 0: shared memory /pkb-test."));
+    WORLD_CHECK(rt_symm_alloc(rt, SIZE_MAX, &symm, err) == -1);
+    WORLD_CHECK(rt_symm_alloc(rt, mine == 1 ? 4096 : 8192, &symm, err) == -1);
+    WORLD_CHECK(strstr(err->text, "bytes, rank"));
     struct rlimit before, tight = {(rlim_t)1 << 20, RLIM_INFINITY};
-    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+    WORLD_CHECK(getrlimit(RLIMIT_AS, &before) == 0);
     tight.rlim_max = before.rlim_max;
     if (mine == 2) /* no address space for the block */
-        CHECK(setrlimit(RLIMIT_AS, &tight) == 0);
+        WORLD_CHECK(setrlimit(RLIMIT_AS, &tight) == 0);
     int rc = rt_symm_alloc(rt, 1 << 20, &symm, err);
     if (mine == 2)
-        CHECK(setrlimit(RLIMIT_AS, &before) == 0);
-    CHECK(rc == -1);
-    CHECK(strstr(err->text, "rank 2: shared memory") && strstr(err->text, "Cannot allocate memory"));
+        WORLD_CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+    WORLD_CHECK(rc == -1);
+    WORLD_CHECK(strstr(err->text, "rank 2: shared memory") && strstr(err->text, "Cannot allocate memory"));
     if (rt_status(rt, err) || rt_symm_alloc(rt, 1 << 20, &symm, err))
         return -1;
     ((volatile uint8_t *)symm.peers[(mine + 1) % rt_world_size(rt)])[5] = 9;
     rt_symm_barrier(rt);
-    CHECK(((uint8_t *)symm.local)[5] == 9);
-    CHECK(count_objects() == 0);
+    WORLD_CHECK(((uint8_t *)symm.local)[5] == 9);
+    WORLD_CHECK(count_objects() == 0);
     return rt_sync(rt, err);
 }
 
 static void test_refusals(void **state)
 {
     (void)state;
-    run(4, refusals);
+    world_or_fail(4, refusals, NULL);
 }
 
 /* An object that a killed process has left under the same name is replaced. */
@@ -154,7 +139,7 @@ static int leftovers(const struct rt_options *o, void *arg, struct pkb_error *er
     for (int count = 0; count < 2; count++) {
         (void)snprintf(path, sizeof(path), "/dev/shm%s.%d.%d", o->shm_prefix, count, o->rank);
         FILE *f = fopen(path, "we");
-        CHECK(f && fputs("old", f) >= 0 && fclose(f) == 0);
+        WORLD_CHECK(f && fputs("old", f) >= 0 && fclose(f) == 0);
     }
     struct rt *rt = rt_open("host", o, err);
     if (!rt)
@@ -168,7 +153,7 @@ static int leftovers(const struct rt_options *o, void *arg, struct pkb_error *er
 
 static void test_leftovers(void **state)
 {
-    struct world_spec spec = {.world = 2, .seconds = LIMIT, .raw = leftovers};
+    struct world_spec spec = {.world = 2, .seconds = WORLD_LIMIT, .raw = leftovers};
     struct world_rank ranks[2];
     struct pkb_error err;
     (void)state;
