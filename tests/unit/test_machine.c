@@ -12,16 +12,15 @@
 #include <cmocka.h>
 
 #include "tests/support/captured.h"
+#include "tests/support/folder.h"
 #include "topology/machine.h"
 #include "topology/topology.h"
 #include "util/file.h"
 
-static char folder[] = "/tmp/pkb-test-machine-XXXXXX";
-
 /* The machine of a captured tree. Returns what machine_read does. */
 static int read_tree(const char *name, struct machine *m, struct pkb_error *err)
 {
-    char *root = pkb_format(err, "%s/%s", folder, name);
+    char *root = pkb_format(err, "%s/%s", test_folder, name);
     assert_non_null(root);
     captured_unpack(name, root);
     int rc = machine_read(root, m, err);
@@ -191,7 +190,7 @@ static void a_file_of_ones_own_makes_a_gpu_known(void **state)
     struct machine m;
     struct topology t;
     struct pkb_error err = {""};
-    char *own = pkb_format(&err, "%s/own", folder), *file = pkb_format(&err, "%s/own/own.yaml", folder);
+    char *own = pkb_format(&err, "%s/own", test_folder), *file = pkb_format(&err, "%s/own/own.yaml", test_folder);
     assert_int_equal(pkb_mkdirs(own, &err), 0);
     assert_int_equal(pkb_file_write(file, text, strlen(text), &err), 0);
     assert_int_equal(read_tree("unknown-gpu", &m, &err), 0);
@@ -227,18 +226,6 @@ static void hwloc_topologies_are_read(void **state)
     free(from);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(folder, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,5 +234,5 @@ int main(void)
         cmocka_unit_test(discovered_topologies_are_valid),      cmocka_unit_test(what_cannot_be_described_is_an_error),
         cmocka_unit_test(a_file_of_ones_own_makes_a_gpu_known), cmocka_unit_test(hwloc_topologies_are_read),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, test_folder_make, test_folder_remove);
 }

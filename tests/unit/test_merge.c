@@ -16,10 +16,10 @@
 
 #include "results/database.h"
 #include "results/merge.h"
+#include "tests/support/folder.h"
+#include "tests/support/run_records.h"
 #include "tests/support/synthetic.h"
 #include "util/file.h"
-
-static char run[] = "/tmp/pkb-test-merge-XXXXXX";
 
 struct fixture {
     struct plan *plan; /* 2 problems x worlds 1, 2 x 2 models x 3 samples = 24 cells; shard 0: cells 0..11 */
@@ -29,41 +29,23 @@ static int set_up(void **state)
 {
     static const int worlds[] = {1, 2};
     static struct fixture f;
-    memcpy(run + strlen(run) - 6, "XXXXXX", 6);
     f.plan = synthetic_plan(2, 2, worlds, 2, 3);
     *state = &f;
-    return mkdtemp(run) ? 0 : -1;
+    return test_folder_make(NULL);
 }
 
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
     plan_destroy(f->plan);
-    return pkb_remove_tree(run, NULL);
-}
-
-static void append_text(int shard, int attempt, const char *text)
-{
-    char *name = record_file_name(shard, attempt, NULL);
-    char *folder = pkb_format(NULL, "%s/records", run), *path = pkb_format(NULL, "%s/%s", folder, name);
-    (void)mkdir(folder, 0777);
-    FILE *f = fopen(path, "a");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-    free(name);
-    free(folder);
-    free(path);
+    return test_folder_remove(NULL);
 }
 
 static void append_record(const struct record *r, int shard, int attempt)
 {
-    json_t *value = record_encode(r);
-    char *line = json_dumps(value, JSON_COMPACT), *text = pkb_format(NULL, "%s\n", line);
-    append_text(shard, attempt, text);
-    free(text);
+    char *line = run_records_line(r);
+    run_records_append(shard, attempt, line);
     free(line);
-    json_decref(value);
 }
 
 static void append(const struct fixture *f, size_t cell, int attempt, enum outcome outcome)
@@ -77,9 +59,9 @@ static struct merge_summary merge(const struct fixture *f)
 {
     struct merge_summary s, again;
     struct pkb_error err = {{0}};
-    if (merge_run_plan(run, f->plan, &s, &err) < 0)
+    if (merge_run_plan(test_folder, f->plan, &s, &err) < 0)
         fail_msg("%s", err.text);
-    assert_int_equal(merge_summary_read(run, &again, &err), 0);
+    assert_int_equal(merge_summary_read(test_folder, &again, &err), 0);
     assert_memory_equal(&s, &again, sizeof(s));
     assert_int_equal(s.cells, 24);
     assert_int_equal(s.done + s.infra_error + s.not_run + s.missing, 24);
@@ -90,7 +72,7 @@ static char *query(const char *sql)
 {
     struct database db;
     struct pkb_error err = {{0}};
-    char *path = pkb_format(NULL, "%s/results.db", run), *all = strdup("");
+    char *path = pkb_format(NULL, "%s/results.db", test_folder), *all = strdup("");
     assert_int_equal(database_open(&db, path, &err), 0);
     sqlite3_stmt *q = database_prepare(&db, sql, &err);
     if (!q)
@@ -190,7 +172,7 @@ static void test_bad_lines(void **state)
     const struct fixture *f = *state;
     struct record r;
     append(f, 0, 1, OUTCOME_CORRECT);
-    append_text(0, 1, "garbage\n\n{\"schema\":9,\"kind\":\"cell\"}\n{\"schema\":1,\"kind\":\"cell\"}\n\xff\xfe\n");
+    run_records_append(0, 1, "garbage\n\n{\"schema\":9,\"kind\":\"cell\"}\n{\"schema\":1,\"kind\":\"cell\"}\n\xff\xfe\n");
     synthetic_record(f->plan, 1, 1, OUTCOME_CORRECT, 2, &r);
     r.cell[0] = r.cell[0] == 'a' ? 'b' : 'a';
     append_record(&r, 0, 1);
@@ -203,9 +185,9 @@ static void test_bad_lines(void **state)
     synthetic_record(f->plan, 1, 7, OUTCOME_CORRECT, 2, &r);
     append_record(&r, 0, 1);
     append(f, 2, 1, OUTCOME_CORRECT);
-    append_text(0, 1, "{\"schema\":1,\"ki");
-    char *stray = pkb_format(NULL, "%s/records/notes.txt", run),
-         *folder = pkb_format(NULL, "%s/records/shard-000001.001.jsonl", run);
+    run_records_append(0, 1, "{\"schema\":1,\"ki");
+    char *stray = pkb_format(NULL, "%s/records/notes.txt", test_folder),
+         *folder = pkb_format(NULL, "%s/records/shard-000001.001.jsonl", test_folder);
     assert_int_equal(pkb_file_write(stray, "x", 1, NULL), 0);
     assert_int_equal(mkdir(folder, 0777), 0);
     struct merge_summary s = merge(f);
@@ -245,7 +227,7 @@ static void test_baselines(void **state)
     for (int i = 0; i < 2; i++) {
         json_t *value = record_baseline_encode(&b);
         char *line = json_dumps(value, JSON_COMPACT), *text = pkb_format(NULL, "%s\n", line);
-        append_text(0, 1, text);
+        run_records_append(0, 1, text);
         free(text);
         free(line);
         json_decref(value);
@@ -260,7 +242,7 @@ static void test_baselines(void **state)
 static void expect_stale(bool want)
 {
     bool stale = !want;
-    assert_int_equal(merge_is_stale(run, &stale, NULL), 0);
+    assert_int_equal(merge_is_stale(test_folder, &stale, NULL), 0);
     assert_int_equal(stale, want);
 }
 
@@ -274,13 +256,13 @@ static void test_stale(void **state)
     expect_stale(true);
     merge(f);
     expect_stale(false);
-    append_text(0, 1, "{");
+    run_records_append(0, 1, "{");
     expect_stale(true);
     merge(f);
     expect_stale(false);
     append(f, 0, 2, OUTCOME_CORRECT);
     expect_stale(true);
-    char *path = pkb_format(NULL, "%s/results.db", run);
+    char *path = pkb_format(NULL, "%s/results.db", test_folder);
     assert_int_equal(pkb_file_write(path, "not a database", 14, NULL), 0);
     expect_stale(true);
     merge(f);
@@ -293,7 +275,7 @@ static void test_torn_everywhere(void **state)
 {
     const struct fixture *f = *state;
     append(f, 0, 1, OUTCOME_CORRECT);
-    char *path = pkb_format(NULL, "%s/records/shard-000000.001.jsonl", run), *data;
+    char *path = pkb_format(NULL, "%s/records/shard-000000.001.jsonl", test_folder), *data;
     struct stat first;
     size_t size;
     assert_int_equal(stat(path, &first), 0);
@@ -317,7 +299,7 @@ static int merge_with_full_disk(const struct fixture *f)
     (void)signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
         return 1;
-    if (merge_run_plan(run, f->plan, NULL, &err) == 0)
+    if (merge_run_plan(test_folder, f->plan, NULL, &err) == 0)
         return 2;
     return strstr(err.text, "results.db") ? 0 : 3;
 }
@@ -336,7 +318,7 @@ static void test_full_disk(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     expect("SELECT count(*) FROM results WHERE state = 'done'", "1|"); /* the old one, whole */
-    char *temp = pkb_format(NULL, "%s/results.db.tmp.%d", run, (int)pid);
+    char *temp = pkb_format(NULL, "%s/results.db.tmp.%d", test_folder, (int)pid);
     assert_false(pkb_file_exists(temp));
     free(temp);
     merge(f);

@@ -18,70 +18,51 @@
 #include "results/database.h"
 #include "results/merge.h"
 #include "runtime/random.h"
+#include "tests/support/folder.h"
+#include "tests/support/run_records.h"
 #include "tests/support/synthetic.h"
 #include "util/file.h"
-
-static char run[] = "/tmp/pkb-test-update-XXXXXX";
 
 static int set_up(void **state)
 {
     static const int worlds[] = {1, 2};
-    memcpy(run + strlen(run) - 6, "XXXXXX", 6);
     struct plan *p = synthetic_plan(3, 2, worlds, 2, 3); /* 36 cells; shard 0: cells 0..17 */
     /* Some candidates have the same source. */
     memcpy(p->candidates[4].digest, p->candidates[0].digest, PKB_DIGEST_HEX);
     memcpy(p->candidates[2].digest, p->candidates[0].digest, PKB_DIGEST_HEX);
     *state = p;
-    return mkdtemp(run) ? 0 : -1;
+    return test_folder_make(NULL);
 }
 
 static int tear_down(void **state)
 {
     plan_destroy(*state);
-    return pkb_remove_tree(run, NULL);
-}
-
-static void append_text(int shard, int attempt, const char *text)
-{
-    char *folder = pkb_format(NULL, "%s/records", run), *name = record_file_name(shard, attempt, NULL);
-    char *path = pkb_format(NULL, "%s/%s", folder, name);
-    (void)mkdir(folder, 0777);
-    FILE *f = fopen(path, "a");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-    free(folder);
-    free(name);
-    free(path);
+    return test_folder_remove(NULL);
 }
 
 static char *line_of(const struct plan *p, size_t cell, int attempt, enum outcome outcome)
 {
     struct record r;
     synthetic_record(p, cell, attempt, outcome, 0.5 + (double)(cell % 7) / 3, &r);
-    json_t *value = record_encode(&r);
-    char *compact = json_dumps(value, JSON_COMPACT), *line = pkb_format(NULL, "%s\n", compact);
-    free(compact);
-    json_decref(value);
-    return line;
+    return run_records_line(&r);
 }
 
 static void append(const struct plan *p, int shard, size_t cell, int attempt, enum outcome outcome)
 {
     char *line = line_of(p, cell, attempt, outcome);
-    append_text(shard, attempt, line);
+    run_records_append(shard, attempt, line);
     free(line);
 }
 
 static char *database_path(void)
 {
-    return pkb_format(NULL, "%s/results.db", run);
+    return pkb_format(NULL, "%s/results.db", test_folder);
 }
 
 static void merge(const struct plan *p)
 {
     struct pkb_error err = {{0}};
-    if (merge_run_plan(run, p, NULL, &err) < 0)
+    if (merge_run_plan(test_folder, p, NULL, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -152,17 +133,17 @@ static void test_plain_growth(void **state)
 {
     const struct plan *p = *state;
     append(p, 0, 0, 1, OUTCOME_INFRA_ERROR);
-    append_text(0, 1, "{\"half");
+    run_records_append(0, 1, "{\"half");
     merge(p);
     ino_t first = inode();
-    append_text(0, 1, " a line\n");
+    run_records_append(0, 1, " a line\n");
     append(p, 0, 0, 1, OUTCOME_CORRECT);
     append(p, 0, 0, 1, OUTCOME_CRASH);
     append(p, 0, 1, 1, OUTCOME_DEADLOCK);
     merge(p);
     append(p, 1, 20, 1, OUTCOME_NOT_RUN);
     append(p, 1, 20, 2, OUTCOME_VALUE_MISMATCH);
-    append_text(1, 2, "{\"schema\":7,\"kind\":\"cell\"}\n{\"to");
+    run_records_append(1, 2, "{\"schema\":7,\"kind\":\"cell\"}\n{\"to");
     merge(p);
     assert_true(inode() == first);
     expect_as_whole(p, "plain growth");
@@ -174,7 +155,7 @@ static void test_shared(void **state)
     const struct plan *p = *state;
     static const size_t orders[][3] = {{0, 2, 4}, {4, 2, 0}, {2, 4, 0}, {4, 0, 2}};
     for (size_t i = 0; i < 4; i++) {
-        char *folder = pkb_format(NULL, "%s/records", run);
+        char *folder = pkb_format(NULL, "%s/records", test_folder);
         assert_int_equal(pkb_remove_tree(folder, NULL), 0);
         free(folder);
         merge_whole(p);
@@ -201,8 +182,8 @@ static void test_not_plain(void **state)
     append(p, 0, 6, 2, OUTCOME_NOT_RUN);
     merge(p);
     expect_as_whole(p, "an attempt between others");
-    char *stray = pkb_format(NULL, "%s/records/notes.txt", run),
-         *gone = pkb_format(NULL, "%s/records/shard-000000.003.jsonl", run);
+    char *stray = pkb_format(NULL, "%s/records/notes.txt", test_folder),
+         *gone = pkb_format(NULL, "%s/records/shard-000000.003.jsonl", test_folder);
     assert_int_equal(pkb_file_write(stray, "x", 1, NULL), 0);
     merge(p);
     expect_as_whole(p, "a file of nobody");
@@ -210,7 +191,7 @@ static void test_not_plain(void **state)
     merge(p);
     expect_as_whole(p, "a file less");
     char *line = line_of(p, 7, 1, OUTCOME_CORRECT), *three = pkb_format(NULL, "%s%s%s", line, line, line);
-    char *path = pkb_format(NULL, "%s/records/shard-000000.001.jsonl", run);
+    char *path = pkb_format(NULL, "%s/records/shard-000000.001.jsonl", test_folder);
     assert_int_equal(pkb_file_write(path, three, strlen(three), NULL), 0);
     merge(p);
     expect_as_whole(p, "a file that was written anew");
@@ -228,7 +209,7 @@ static void test_random_histories(void **state)
     static const char *const junk[] = {"garbage\n", "{\"half", "\n", "{\"schema\":9,\"kind\":\"cell\"}\n", "NaN\n", "\xff\n"};
     for (uint32_t history = 0; history < 12; history++) {
         struct rng r = rng_make(1, 7, history, 0, 0);
-        char *folder = pkb_format(NULL, "%s/records", run);
+        char *folder = pkb_format(NULL, "%s/records", test_folder);
         assert_int_equal(pkb_remove_tree(folder, NULL), 0);
         free(folder);
         merge_whole(p);
@@ -237,7 +218,7 @@ static void test_random_histories(void **state)
             size_t cell = (size_t)shard * 18 + (size_t)rng_integer(&r, i + 2, 0, 18);
             int64_t what = rng_integer(&r, i + 3, 0, OUTCOME_COUNT + 6);
             if (what >= OUTCOME_COUNT)
-                append_text(shard, attempt, junk[what - OUTCOME_COUNT]);
+                run_records_append(shard, attempt, junk[what - OUTCOME_COUNT]);
             else
                 append(p, shard, cell, attempt, (enum outcome)what);
             if (i % 8 == 0)
@@ -256,11 +237,11 @@ static void test_order_of_files(void **state)
     for (int i = 0; i < 6; i++)
         texts[i] = line_of(p, 3, i / 2 + 1, i % 2 ? OUTCOME_CRASH : OUTCOME_CORRECT);
     for (int turn = 0; turn < 3; turn++) {
-        char *folder = pkb_format(NULL, "%s/records", run);
+        char *folder = pkb_format(NULL, "%s/records", test_folder);
         assert_int_equal(pkb_remove_tree(folder, NULL), 0);
         for (int i = 0; i < 6; i++) {
             int at = (i * (turn == 1 ? 5 : 1) + turn) % 6;
-            append_text(at % 2, at / 2 + 1, texts[at]);
+            run_records_append(at % 2, at / 2 + 1, texts[at]);
         }
         merge_whole(p);
         char *have = dump();
@@ -283,9 +264,9 @@ static void test_left_behind(void **state)
     if (gone == 0)
         _exit(0);
     assert_int_equal(waitpid(gone, NULL, 0), gone);
-    char *old = pkb_format(NULL, "%s/results.db.tmp.%d", run, (int)gone),
-         *young = pkb_format(NULL, "%s/results.db.tmp.%d-x", run, 1);
-    char *alive = pkb_format(NULL, "%s/results.db.tmp.%d", run, (int)getppid());
+    char *old = pkb_format(NULL, "%s/results.db.tmp.%d", test_folder, (int)gone),
+         *young = pkb_format(NULL, "%s/results.db.tmp.%d-x", test_folder, 1);
+    char *alive = pkb_format(NULL, "%s/results.db.tmp.%d", test_folder, (int)getppid());
     struct utimbuf hour_ago = {time(NULL) - 3600, time(NULL) - 3600};
     const char *const all[] = {old, young, alive};
     for (int i = 0; i < 3; i++) {
@@ -335,16 +316,16 @@ static void test_hostile_lines(void **state)
     at += strlen("\"speedup\":");
     for (size_t i = 0; i < n; i++) {
         char *bad = pkb_format(NULL, "%.*s%s%s", (int)(at - line), line, values[i], strchr(at, ','));
-        append_text(0, 1, bad);
+        run_records_append(0, 1, bad);
         free(bad);
     }
     append(p, 0, 2, 1, OUTCOME_CORRECT);
-    char *path = pkb_format(NULL, "%s/records/shard-000001.001.jsonl", run);
-    append_text(1, 1, "{");
+    char *path = pkb_format(NULL, "%s/records/shard-000001.001.jsonl", test_folder);
+    run_records_append(1, 1, "{");
     assert_int_equal(truncate(path, 48 << 20), 0); /* zeros, without taking room */
-    append_text(1, 1, "\n");
+    run_records_append(1, 1, "\n");
     append(p, 1, 20, 1, OUTCOME_CRASH);
-    assert_int_equal(merge_run_plan(run, p, &s, NULL), 0);
+    assert_int_equal(merge_run_plan(test_folder, p, &s, NULL), 0);
     assert_int_equal(s.lines, (int64_t)n + 3);
     assert_int_equal(s.malformed, (int64_t)n + 1);
     assert_int_equal(s.cell_records, 2);

@@ -13,24 +13,9 @@
 
 #include "orchestrator/nodes.h"
 #include "results/record.h"
-#include "util/file.h"
+#include "tests/support/folder.h"
 
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    (void)snprintf(folder, sizeof(folder), "/tmp/pkb-test-nodes.XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(folder, NULL);
-}
 
 static void add(struct record_log *log, enum outcome outcome, int rank, const char *more)
 {
@@ -65,7 +50,7 @@ static void hosts_are_counted(void **state)
     (void)state;
     struct pkb_error err = {""};
     static struct nodes nodes;
-    struct record_log *log = record_log_create(folder, 0, 1, &err);
+    struct record_log *log = record_log_create(test_folder, 0, 1, &err);
     char list[64];
     assert_non_null(log);
     add(log, OUTCOME_CORRECT, -1, "{\"hosts\": [\"n1\", \"n2\"]}");
@@ -78,7 +63,7 @@ static void hosts_are_counted(void **state)
     add(log, OUTCOME_INFRA_ERROR, 0, "{\"hosts\": \"n1\"}");
     add(log, OUTCOME_INFRA_ERROR, 0, "{\"hosts\": [17, null]}");
     record_log_close(log);
-    assert_int_equal(nodes_read(&nodes, folder, &err), 0);
+    assert_int_equal(nodes_read(&nodes, test_folder, &err), 0);
     assert_int_equal(nodes.n, 4);
     assert_string_equal(nodes.list[1].host, "n2");
     assert_int_equal(nodes.list[1].errors, 3);
@@ -118,7 +103,7 @@ static void no_records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(hosts_are_counted, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(hosts_are_counted, test_folder_make, test_folder_remove),
         cmocka_unit_test(most_of_them_fail),
         cmocka_unit_test(no_records),
     };

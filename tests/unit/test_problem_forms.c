@@ -13,9 +13,8 @@
 
 #include "problems/kit.h"
 #include "tests/golden/case.h"
+#include "tests/support/folder.h"
 #include "util/file.h"
-
-static char folder[] = "/tmp/pkb-test-forms-XXXXXX";
 
 /* ---- the problem --------------------------------------------------------------------------------------------------- */
 
@@ -121,7 +120,7 @@ static const char meta[] =
 
 static void write_file(const struct file *f, const char *shape, const void *data, size_t size)
 {
-    char header[128], *path = pkb_format(NULL, "%s/%s.npy", folder, f->name);
+    char header[128], *path = pkb_format(NULL, "%s/%s.npy", test_folder, f->name);
     uint8_t whole[400] = "\x93NUMPY\x01";
     int n = snprintf(header, sizeof(header), "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", f->type, shape);
     assert_non_null(path);
@@ -148,7 +147,7 @@ static char *changed_meta(const char *from, const char *to)
 
 static int run(const char *from, const char *to, struct pkb_error *err)
 {
-    struct golden_case c = {.folder = folder, .problem = &forms};
+    struct golden_case c = {.folder = test_folder, .problem = &forms};
     char *text = changed_meta(from, to);
     c.meta = json_loads(text, 0, NULL);
     free(text);
@@ -238,20 +237,13 @@ static void wrong_arrays_are_noticed(void **state)
     }
 }
 
-static int make_folder(void **state)
+static int make_files(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (test_folder_make(state) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         write_file(&files[i], files[i].shape, files[i].data, files[i].size);
     return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(folder, NULL);
 }
 
 int main(void)
@@ -260,5 +252,5 @@ int main(void)
         cmocka_unit_test(cases_are_run),
         cmocka_unit_test(wrong_arrays_are_noticed),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_files, test_folder_remove);
 }

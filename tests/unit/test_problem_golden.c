@@ -11,17 +11,16 @@
 #include <cmocka.h>
 
 #include "tests/golden/case.h"
+#include "tests/support/folder.h"
 #include "util/file.h"
-
-static char folder[] = "/tmp/pkb-test-golden-XXXXXX";
 
 static int load(const char *meta, struct golden_case *c, struct pkb_error *err)
 {
-    char *path = pkb_format(NULL, "%s/meta.json", folder);
+    char *path = pkb_format(NULL, "%s/meta.json", test_folder);
     assert_non_null(path);
     assert_int_equal(pkb_file_write(path, meta, strlen(meta), NULL), 0);
     free(path);
-    return golden_case_load(c, folder, err);
+    return golden_case_load(c, test_folder, err);
 }
 
 #define HEAD(id, world) "{\"format\": 1, \"problem_id\": " #id ", \"world_size\": " #world ", \"dtype\": \"f32\", "
@@ -135,18 +134,6 @@ static void missing_arrays_are_named(void **state)
     golden_case_destroy(&c);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(folder, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,5 +141,5 @@ int main(void)
         cmocka_unit_test(unknown_problems_are_told_apart),
         cmocka_unit_test(missing_arrays_are_named),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, test_folder_make, test_folder_remove);
 }

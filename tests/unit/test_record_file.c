@@ -19,26 +19,12 @@
 #include "config.h"
 #include "results/record.h"
 #include "results/record_scan.h"
+#include "tests/support/folder.h"
 #include "util/file.h"
-
-static char folder[] = "/tmp/pkb-test-record-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    memcpy(folder + strlen(folder) - 6, "XXXXXX", 6);
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(folder, NULL);
-}
 
 static char *path_of(const char *name)
 {
-    char *path = pkb_format(NULL, "%s/%s", folder, name);
+    char *path = pkb_format(NULL, "%s/%s", test_folder, name);
     assert_non_null(path);
     return path;
 }
@@ -128,21 +114,21 @@ static void test_attempts_are_fenced(void **state)
     (void)state;
     struct pkb_error err = {{0}};
     int attempt = 0;
-    assert_int_equal(record_next_attempt(folder, 3, &attempt, &err), 0);
+    assert_int_equal(record_next_attempt(test_folder, 3, &attempt, &err), 0);
     assert_int_equal(attempt, 1);
-    struct record_log *first = record_log_create(folder, 3, 1, &err);
+    struct record_log *first = record_log_create(test_folder, 3, 1, &err);
     assert_non_null(first);
-    assert_null(record_log_create(folder, 3, 1, &err));
+    assert_null(record_log_create(test_folder, 3, 1, &err));
     assert_non_null(strstr(err.text, "another agent"));
-    assert_int_equal(record_next_attempt(folder, 3, &attempt, &err), 0);
+    assert_int_equal(record_next_attempt(test_folder, 3, &attempt, &err), 0);
     assert_int_equal(attempt, 2);
-    struct record_log *tenth = record_log_create(folder, 3, 10, &err);
+    struct record_log *tenth = record_log_create(test_folder, 3, 10, &err);
     assert_non_null(tenth);
-    assert_int_equal(record_next_attempt(folder, 3, &attempt, &err), 0);
+    assert_int_equal(record_next_attempt(test_folder, 3, &attempt, &err), 0);
     assert_int_equal(attempt, 11);
-    assert_int_equal(record_next_attempt(folder, 4, &attempt, &err), 0);
+    assert_int_equal(record_next_attempt(test_folder, 4, &attempt, &err), 0);
     assert_int_equal(attempt, 1);
-    assert_null(record_log_create(folder, 3, 0, &err));
+    assert_null(record_log_create(test_folder, 3, 0, &err));
     assert_null(record_log_create("/nonexistent/run", 3, 1, &err));
     assert_int_equal(record_next_attempt("/nonexistent/run", 3, &attempt, &err), -1);
     assert_non_null(strstr(err.text, "/nonexistent/run"));
@@ -155,7 +141,7 @@ static void test_append_and_read(void **state)
 {
     (void)state;
     struct pkb_error err = {{0}};
-    struct record_log *log = record_log_create(folder, 0, 1, &err);
+    struct record_log *log = record_log_create(test_folder, 0, 1, &err);
     assert_non_null(log);
     for (int n = 1; n <= 100; n++) {
         json_t *value = note(n, (size_t)n * 100);
@@ -182,7 +168,7 @@ static void test_too_long_to_append(void **state)
 {
     (void)state;
     struct pkb_error err = {{0}};
-    struct record_log *log = record_log_create(folder, 0, 1, &err);
+    struct record_log *log = record_log_create(test_folder, 0, 1, &err);
     json_t *value = note(1, RECORD_MAX_LINE), *small = note(2, 1);
     assert_int_equal(record_log_append(log, value, &err), -1);
     assert_non_null(strstr(err.text, "longer than"));
@@ -197,7 +183,7 @@ static int fill_disk(void)
 {
     struct pkb_error err = {{0}};
     struct rlimit limit = {.rlim_cur = 10000, .rlim_max = RLIM_INFINITY};
-    struct record_log *log = record_log_create(folder, 0, 1, &err);
+    struct record_log *log = record_log_create(test_folder, 0, 1, &err);
     json_t *value = note(1, 900);
     int written = 0;
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -362,13 +348,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
-        cmocka_unit_test_setup_teardown(test_attempts_are_fenced, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_append_and_read, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_too_long_to_append, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_full_disk, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_torn_everywhere, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_bad_lines, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_very_long_line, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_attempts_are_fenced, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_append_and_read, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_too_long_to_append, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_full_disk, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_torn_everywhere, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_bad_lines, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_very_long_line, test_folder_make, test_folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,65 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "results/merge.h"
 #include "results/report.h"
 #include "results/table.h"
+#include "tests/support/folder.h"
+#include "tests/support/run_records.h"
 #include "tests/support/synthetic.h"
 #include "util/file.h"
 #include "util/json.h"
-
-static char run[] = "/tmp/pkb-test-report-XXXXXX";
-
-static int set_up(void **state)
-{
-    (void)state;
-    memcpy(run + strlen(run) - 6, "XXXXXX", 6);
-    if (!mkdtemp(run))
-        return -1;
-    char *folder = pkb_format(NULL, "%s/records", run);
-    int rc = mkdir(folder, 0777);
-    free(folder);
-    return rc;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(run, NULL);
-}
-
-struct given {
-    size_t cell;
-    enum outcome outcome;
-    double speedup;
-};
-
-static void write_records(const struct plan *p, const struct given *g, size_t n, const char *tail)
-{
-    char *path = pkb_format(NULL, "%s/records/shard-000000.001.jsonl", run);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    for (size_t i = 0; i < n; i++) {
-        struct record r;
-        synthetic_record(p, g[i].cell, 1, g[i].outcome, g[i].speedup, &r);
-        json_t *value = record_encode(&r);
-        assert_non_null(value);
-        assert_int_equal(json_dumpf(value, f, JSON_COMPACT), 0);
-        (void)fputc('\n', f);
-        json_decref(value);
-    }
-    (void)fputs(tail, f);
-    assert_int_equal(fclose(f), 0);
-    struct pkb_error err;
-    if (merge_run_plan(run, p, NULL, &err) < 0)
-        fail_msg("%s", err.text);
-    free(path);
-}
 
 static char *report(const struct report_options *o, bool *complete)
 {
@@ -74,7 +26,7 @@ static char *report(const struct report_options *o, bool *complete)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    if (report_print(run, out, o, complete, &err) < 0)
+    if (report_print(test_folder, out, o, complete, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(fclose(out), 0);
     return text;
@@ -122,7 +74,7 @@ static void expect_line(const char *text, const char *words)
 }
 
 /* 2 problems, 1 world, 2 models, 3 samples. model-0: + = . and V I +; model-1: all fail, and all correct but slow. */
-static const struct given small[] = {
+static const struct given_record small[] = {
     {0, OUTCOME_CORRECT, 2},       {1, OUTCOME_CORRECT, 0.5},      {3, OUTCOME_CRASH, 0},       {4, OUTCOME_DEADLOCK, 0},
     {5, OUTCOME_COMPILE_ERROR, 0}, {6, OUTCOME_VALUE_MISMATCH, 0}, {7, OUTCOME_INFRA_ERROR, 0}, {8, OUTCOME_CORRECT, 4},
     {9, OUTCOME_CORRECT, 0.9},     {10, OUTCOME_CORRECT, 0.8},     {11, OUTCOME_CORRECT, 0.7},
@@ -133,7 +85,7 @@ static void make_small(const char *tail)
 {
     static const int worlds[] = {4};
     struct plan *p = synthetic_plan(2, 1, worlds, 2, 3);
-    write_records(p, small, N_SMALL, tail);
+    run_records_write(p, small, N_SMALL, tail);
     plan_destroy(p);
 }
 
@@ -159,7 +111,7 @@ static void test_text(void **state)
     expect_line(text, "02_allgather 2.00 ms model-0/3 500 us 4.00x VI+ ===");
     expect_line(text, "cells without a record: 1");
     expect_line(text, "01_allreduce, model-0 sample 3, 4 ranks");
-    assert_non_null(strstr(text, "pkb resume /tmp/pkb-test-report-"));
+    assert_non_null(strstr(text, "pkb resume /tmp/pkb-test-"));
     assert_null(strstr(text, "RUN"));
     assert_null(strstr(text, "shape_mismatch"));
     free(text);
@@ -262,10 +214,10 @@ static void test_wide(void **state)
             free(p->candidates[c].model);
             p->candidates[c].model = longer;
         }
-        struct given g[20];
+        struct given_record g[20];
         for (size_t k = 0; k < 20; k++)
-            g[k] = (struct given){k * (p->n_cells / 20), (enum outcome)(k % OUTCOME_COUNT), 1.5};
-        write_records(p, g, 20, "");
+            g[k] = (struct given_record){k * (p->n_cells / 20), (enum outcome)(k % OUTCOME_COUNT), 1.5};
+        run_records_write(p, g, 20, "");
         char *text = report(&o, NULL);
         check_layout(text);
         free(text);
@@ -300,13 +252,13 @@ static void test_notes(void **state)
 {
     (void)state;
     static const int worlds[] = {4};
-    static const struct given g[] = {
+    static const struct given_record g[] = {
         {0, OUTCOME_CORRECT, 2}, {0, OUTCOME_CRASH, 0}, {1, OUTCOME_INFRA_ERROR, 0}, {2, OUTCOME_NOT_RUN, 0}};
     struct report_options o = {0};
     struct plan *p = synthetic_plan(1, 1, worlds, 1, 3);
     char *quiet = baseline_line(p, 1040), *loud = baseline_line(p, 1070);
     char *tail = pkb_format(NULL, "%s\n%s\nnot json\n{\"schema\":7}\n{\"half", quiet, loud);
-    write_records(p, g, 4, tail);
+    run_records_write(p, g, 4, tail);
     char *text = report(&o, NULL);
     check_layout(text);
     expect_line(text, "cells that failed for reasons outside of the candidate (infra_error): 1");
@@ -332,14 +284,14 @@ static void test_complete_and_empty(void **state)
     static const int worlds[] = {4};
     struct report_options o = {0};
     struct plan *p = synthetic_plan(1, 1, worlds, 1, 1);
-    const struct given one = {0, OUTCOME_CORRECT, 2};
+    const struct given_record one = {0, OUTCOME_CORRECT, 2};
     bool complete = false;
-    write_records(p, &one, 1, "");
+    run_records_write(p, &one, 1, "");
     char *text = report(&o, &complete);
     assert_true(complete);
     expect_line(text, "nothing: every planned cell has a result, and every record line was good");
     free(text);
-    write_records(p, &one, 0, "");
+    run_records_write(p, &one, 0, "");
     text = report(&o, &complete);
     assert_false(complete);
     check_layout(text);
@@ -357,10 +309,10 @@ static void test_broken_runs(void **state)
     assert_non_null(out);
     assert_int_equal(report_print("/nonexistent/run", out, &o, NULL, &err), -1);
     assert_non_null(strstr(err.text, "/nonexistent/run"));
-    assert_int_equal(report_print(run, out, &o, NULL, &err), -1); /* no plan */
-    assert_non_null(strstr(err.text, run));
+    assert_int_equal(report_print(test_folder, out, &o, NULL, &err), -1); /* no plan */
+    assert_non_null(strstr(err.text, test_folder));
     make_small("");
-    assert_int_equal(report_print(run, out, &o, NULL, &err), -1); /* the disk is full */
+    assert_int_equal(report_print(test_folder, out, &o, NULL, &err), -1); /* the disk is full */
     assert_non_null(strstr(err.text, "written"));
     (void)fclose(out);
 }
@@ -372,13 +324,13 @@ static void test_left_out(void **state)
     static const int worlds[] = {4};
     struct report_options o = {0};
     struct plan *p = synthetic_plan(1, 1, worlds, 1, 1);
-    const struct given one = {0, OUTCOME_CORRECT, 2};
+    const struct given_record one = {0, OUTCOME_CORRECT, 2};
     p->skips = calloc(2, sizeof(*p->skips));
     assert_non_null(p->skips);
     p->skips[0] = (struct plan_skip){.problem = p->settings[0].problem, .count = 100, .reason = strdup(PLAN_LEFT_OUT_BY_WHERE)};
     p->skips[1] = (struct plan_skip){.problem = p->settings[0].problem, .world = 3, .count = 7, .reason = strdup("an odd world")};
     p->n_skips = 2;
-    write_records(p, &one, 1, "");
+    run_records_write(p, &one, 1, "");
     char *text = report(&o, NULL);
     expect_line(text, "cells left out when the run was planned: 7");
     expect_line(text, "01_allreduce: 3 ranks: an odd world");
@@ -404,12 +356,12 @@ static void test_utilisation(void **state)
 {
     (void)state;
     static const int worlds[] = {4};
-    static const struct given g[] = {{0, OUTCOME_CORRECT, 2},  {1, OUTCOME_CORRECT, 4}, {2, OUTCOME_CORRECT, 5},
-                                     {3, OUTCOME_CORRECT, 20}, {4, OUTCOME_CRASH, 0},   {5, OUTCOME_CORRECT, 2}};
+    static const struct given_record g[] = {{0, OUTCOME_CORRECT, 2},  {1, OUTCOME_CORRECT, 4}, {2, OUTCOME_CORRECT, 5},
+                                            {3, OUTCOME_CORRECT, 20}, {4, OUTCOME_CRASH, 0},   {5, OUTCOME_CORRECT, 2}};
     struct plan *p = synthetic_plan(2, 1, worlds, 1, 5);
     const struct report_machine machine = {"a-machine", "estimate", "0123456789abcdef", bound_of, p};
     struct report_options o = {.machine = &machine};
-    write_records(p, g, 6, "");
+    run_records_write(p, g, 6, "");
     char *text = report(&o, NULL);
     check_layout(text);
     expect_line(text, "model n of least 25 % median 75 % most compute memory link impossible missing infra");
@@ -430,7 +382,7 @@ static void test_environment(void **state)
     static const enum report_format formats[] = {REPORT_TEXT, REPORT_JSON, REPORT_MARKDOWN, REPORT_HTML};
     static const char run_json[] = "{\"environment\":{\"NCCL_NVLS_ENABLE\":\"0\",\"NCCL_ALGO\":\"Ring\"}}";
     struct pkb_error err;
-    char *path = pkb_format(&err, "%s/run.json", run);
+    char *path = pkb_format(&err, "%s/run.json", test_folder);
     assert_int_equal(pkb_file_write(path, run_json, strlen(run_json), &err), 0);
     make_small("");
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
@@ -460,7 +412,7 @@ static void test_no_such_table(void **state)
         struct pkb_error err = {{0}};
         FILE *out = fopen("/dev/null", "w");
         assert_non_null(out);
-        assert_int_equal(report_print(run, out, &o, NULL, &err), -1);
+        assert_int_equal(report_print(test_folder, out, &o, NULL, &err), -1);
         if (!strstr(err.text, rows[i].says))
             fail_msg("no \"%s\" in: %s", rows[i].says, err.text);
         assert_int_equal(fclose(out), 0);
@@ -485,18 +437,18 @@ static void test_clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_colour, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_json, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_csv, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_wide, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_notes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_complete_and_empty, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_broken_runs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_utilisation, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_such_table, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_text, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_colour, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_json, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_csv, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_wide, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_notes, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_complete_and_empty, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_broken_runs, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_left_out, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_utilisation, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_environment, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_no_such_table, test_folder_make, test_folder_remove),
         cmocka_unit_test(test_clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

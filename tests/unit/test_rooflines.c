@@ -15,13 +15,14 @@
 #include "results/merge.h"
 #include "results/plan_settings.h"
 #include "results/rooflines.h"
+#include "tests/support/folder.h"
+#include "tests/support/run_records.h"
 #include "tests/support/synthetic.h"
 #include "util/file.h"
 #include "util/json.h"
 
 #define BOUND_NS 9155.591111111111 /* of 01_allreduce, bf16, 1024 x 1024, 8 ranks, h100-sxm-8 (tests/unit/test_roofline.c) */
 
-static char run[] = "/tmp/pkb-test-rooflines-XXXXXX";
 static struct topology h100;
 
 /* Problems 01 and 02 with 8 ranks, two models, two samples, at paper sizes. */
@@ -84,12 +85,12 @@ static void settings_are_found_by_digest(void **state)
 static void assert_not_loaded(const char *text, const char *want)
 {
     struct pkb_error err;
-    char *path = pkb_format(&err, "%s/plan/plan.json", run);
+    char *path = pkb_format(&err, "%s/plan/plan.json", test_folder);
     if (text)
         assert_int_equal(pkb_file_write(path, text, strlen(text), &err), 0);
     else
         assert_int_equal(unlink(path), 0);
-    assert_null(plan_settings_load(run, &err));
+    assert_null(plan_settings_load(test_folder, &err));
     if (!strstr(err.text, want) || !strstr(err.text, "plan/plan.json"))
         fail_msg("'%s' does not say '%s' or not which file", err.text, want);
     free(path);
@@ -111,9 +112,9 @@ static void settings_are_read_without_the_rest(void **state)
     };
     struct pkb_error err;
     struct plan *p = make_plan();
-    if (plan_save(p, run, &err) < 0)
+    if (plan_save(p, test_folder, &err) < 0)
         fail_msg("%s", err.text);
-    struct plan *loaded = plan_settings_load(run, &err);
+    struct plan *loaded = plan_settings_load(test_folder, &err);
     if (!loaded)
         fail_msg("%s", err.text);
     assert_int_equal(loaded->n_settings, p->n_settings);
@@ -127,42 +128,23 @@ static void settings_are_read_without_the_rest(void **state)
 
 /* ---- the table ------------------------------------------------------------------------------------------------------ */
 
-struct given {
-    size_t cell;
-    enum outcome outcome;
-    double speedup; /* over 2 ms */
-};
-
-static char *print_run(struct plan *p, const struct given *g, size_t n, bool json)
+static char *print_run(struct plan *p, const struct given_record *g, size_t n, bool json)
 {
     struct pkb_error err;
-    char *path = pkb_format(&err, "%s/records/shard-000000.001.jsonl", run), *text = NULL;
-    FILE *f = fopen(path, "we");
+    char *text = NULL;
     size_t size;
-    assert_non_null(f);
-    for (size_t i = 0; i < n; i++) {
-        struct record r;
-        synthetic_record(p, g[i].cell, 1, g[i].outcome, g[i].speedup, &r);
-        json_t *value = record_encode(&r);
-        assert_int_equal(json_dumpf(value, f, JSON_COMPACT), 0);
-        (void)fputc('\n', f);
-        json_decref(value);
-    }
-    assert_int_equal(fclose(f), 0);
-    free(path);
-    if (merge_run_plan(run, p, NULL, &err) < 0)
-        fail_msg("%s", err.text);
+    run_records_write(p, g, n, "");
     struct rooflines *r = rooflines_create(p, &h100, &err);
-    f = open_memstream(&text, &size);
+    FILE *f = open_memstream(&text, &size);
     assert_non_null(f);
-    if (rooflines_print(run, r, f, json, false, &err) < 0)
+    if (rooflines_print(test_folder, r, f, json, false, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(fclose(f), 0);
     rooflines_destroy(r);
     return text;
 }
 
-static const struct given given[] = {
+static const struct given_record given[] = {
     {0, OUTCOME_CORRECT, 100},          /* 20 us */
     {1, OUTCOME_CORRECT, 4000},         /* 0.5 us: impossible */
     {2, OUTCOME_VALUE_MISMATCH, 40000}, /* wrong results are not looked at */
@@ -211,7 +193,7 @@ static void a_run_without_times_says_so(void **state)
 {
     (void)state;
     struct plan *p = make_plan();
-    const struct given none[] = {{0, OUTCOME_CRASH, 1}};
+    const struct given_record none[] = {{0, OUTCOME_CRASH, 1}};
     char *text = print_run(p, none, 1, false);
     assert_non_null(strstr(text, "no correct candidate was timed"));
     free(text);
@@ -224,20 +206,7 @@ static void a_run_without_times_says_so(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
-    struct pkb_error err;
-    if (!mkdtemp(run) || topology_find("h100-sxm-8", NULL, &h100, &err) < 0)
-        return -1;
-    char *folder = pkb_format(&err, "%s/records", run);
-    int rc = pkb_mkdirs(folder, &err);
-    free(folder);
-    return rc;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(run, NULL);
+    return topology_find("h100-sxm-8", NULL, &h100, NULL) < 0 ? -1 : test_folder_make(state);
 }
 
 int main(void)
@@ -250,5 +219,5 @@ int main(void)
         cmocka_unit_test(a_run_without_times_says_so),
         cmocka_unit_test(settings_are_read_without_the_rest),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, test_folder_remove);
 }

@@ -18,27 +18,13 @@
 #include "orchestrator/slurm/jobs.h"
 #include "orchestrator/slurm/script.h"
 #include "orchestrator/slurm/settings.h"
+#include "tests/support/folder.h"
 #include "util/file.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    (void)snprintf(folder, sizeof(folder), "/tmp/pkb-slurm.XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(folder, NULL);
-}
 
 static const char *write_file(const char *name, const char *text)
 {
     static char path[160];
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    (void)snprintf(path, sizeof(path), "%s/%s", test_folder, name);
     assert_int_equal(pkb_file_write(path, text, strlen(text), NULL), 0);
     return path;
 }
@@ -302,13 +288,13 @@ static void test_jobs(void **state)
     (void)state;
     struct pkb_error err = {""};
     struct slurm_jobs_entry e = {.job = 17, .kind = SLURM_JOBS_EVALUATE, .world = 4, .base = 10, .array = "0-6"};
-    json_t *jobs = slurm_jobs_read(folder, &err);
+    json_t *jobs = slurm_jobs_read(test_folder, &err);
     assert_int_equal(slurm_jobs_count(jobs), 0);
-    assert_int_equal(slurm_jobs_add(jobs, folder, &e, "jobs/000.sh", &err), 0);
+    assert_int_equal(slurm_jobs_add(jobs, test_folder, &e, "jobs/000.sh", &err), 0);
     e = (struct slurm_jobs_entry){.job = 18, .kind = SLURM_JOBS_MERGE, .array = ""};
-    assert_int_equal(slurm_jobs_add(jobs, folder, &e, "jobs/001.sh", &err), 0);
+    assert_int_equal(slurm_jobs_add(jobs, test_folder, &e, "jobs/001.sh", &err), 0);
     json_decref(jobs);
-    jobs = slurm_jobs_read(folder, &err);
+    jobs = slurm_jobs_read(test_folder, &err);
     assert_int_equal(slurm_jobs_count(jobs), 2);
     assert_int_equal(slurm_jobs_entry(jobs, 0, &e, &err), 0);
     assert_true(e.job == 17 && e.world == 4 && e.base == 10 && e.kind == SLURM_JOBS_EVALUATE);
@@ -356,7 +342,7 @@ static void test_wrong_jobs(void **state)
     struct pkb_error err;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         (void)write_file("jobs.json", files[i]);
-        assert_null(slurm_jobs_read(folder, &err));
+        assert_null(slurm_jobs_read(test_folder, &err));
         assert_non_null(strstr(err.text, "jobs.json"));
     }
     for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
@@ -364,7 +350,7 @@ static void test_wrong_jobs(void **state)
         struct slurm_jobs_entry e;
         (void)snprintf(text, sizeof(text), "{\"format\": 1, \"jobs\": [%s]}", entries[i]);
         (void)write_file("jobs.json", text);
-        json_t *jobs = slurm_jobs_read(folder, &err);
+        json_t *jobs = slurm_jobs_read(test_folder, &err);
         assert_int_equal(slurm_jobs_entry(jobs, 0, &e, &err), -1);
         json_decref(jobs);
     }
@@ -378,22 +364,22 @@ static void test_claim(void **state)
     struct pkb_error err = {""};
     char path[160];
     int number;
-    assert_int_equal(attempt_claim(folder, 3, &number, &err), -1); /* no logs/ */
-    (void)snprintf(path, sizeof(path), "%s/logs", folder);
+    assert_int_equal(attempt_claim(test_folder, 3, &number, &err), -1); /* no logs/ */
+    (void)snprintf(path, sizeof(path), "%s/logs", test_folder);
     assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(attempt_claim(folder, 3, &number, &err), 0);
+    assert_int_equal(attempt_claim(test_folder, 3, &number, &err), 0);
     assert_int_equal(number, 1);
-    assert_int_equal(attempt_claim(folder, 3, &number, &err), 0);
+    assert_int_equal(attempt_claim(test_folder, 3, &number, &err), 0);
     assert_int_equal(number, 2);
-    assert_int_equal(attempt_claim(folder, 4, &number, &err), 0);
+    assert_int_equal(attempt_claim(test_folder, 4, &number, &err), 0);
     assert_int_equal(number, 1);
-    (void)snprintf(path, sizeof(path), "%s/records", folder);
+    (void)snprintf(path, sizeof(path), "%s/records", test_folder);
     assert_int_equal(mkdir(path, 0777), 0);
     (void)write_file("records/shard-000003.007.jsonl", "");
-    assert_int_equal(attempt_claim(folder, 3, &number, &err), 0);
+    assert_int_equal(attempt_claim(test_folder, 3, &number, &err), 0);
     assert_int_equal(number, 8);
     (void)write_file("records/shard-000003.999.jsonl", "");
-    assert_int_equal(attempt_claim(folder, 3, &number, &err), -1);
+    assert_int_equal(attempt_claim(test_folder, 3, &number, &err), -1);
     assert_non_null(strstr(err.text, "999 attempts"));
 }
 
@@ -405,16 +391,16 @@ int main(void)
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_wrong_settings),
         cmocka_unit_test(test_command_line),
-        cmocka_unit_test_setup_teardown(test_site, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_site, test_folder_make, test_folder_remove),
         cmocka_unit_test(test_no_site),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_indexes),
         cmocka_unit_test(test_mark),
         cmocka_unit_test(test_script),
         cmocka_unit_test(test_build_place),
-        cmocka_unit_test_setup_teardown(test_jobs, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_wrong_jobs, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_claim, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_jobs, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_wrong_jobs, test_folder_make, test_folder_remove),
+        cmocka_unit_test_setup_teardown(test_claim, test_folder_make, test_folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

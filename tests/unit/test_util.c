@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/folder.h"
 #include "util/clock.h"
 #include "util/digest.h"
 #include "util/error.h"
@@ -23,11 +24,9 @@
 #include "util/suggest.h"
 #include "util/tuning.h"
 
-static char folder[] = "/tmp/pkb-test-util-XXXXXX";
-
 static char *in_folder(const char *name)
 {
-    char *path = pkb_format(NULL, "%s/%s", folder, name);
+    char *path = pkb_format(NULL, "%s/%s", test_folder, name);
     assert_non_null(path);
     return path;
 }
@@ -288,18 +287,6 @@ static void suggestions_are_near(void **state)
     }
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return pkb_remove_tree(folder, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,5 +304,5 @@ int main(void)
         cmocka_unit_test(waits_for_a_core_are_counted),
         cmocka_unit_test(suggestions_are_near),
     };
-    return cmocka_run_group_tests_name("util", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("util", tests, test_folder_make, test_folder_remove);
 }
