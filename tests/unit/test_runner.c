@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pkb-runner itself, as its agent would use it: the reference, the candidates of tests/candidates with the outcomes that its README
- * lists, and commands that make no sense. */
+ * lists, the times that it measures. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -16,51 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node_agent/build.h"
 #include "tests/support/one_cell.h"
-#include "util/file.h"
+#include "tests/support/workshop.h"
 #include "util/json.h"
 #include "util/paths.h"
 
 #define PROBLEM "01_allreduce"
 #define SOON 20000 /* ms: a bound, not a wait */
-
-static struct {
-    char folder[64], cache[80];
-    char *candidates;
-    struct build_toolchain *toolchain;
-} workshop;
-
-static int open_workshop(void **state)
-{
-    (void)state;
-    strcpy(workshop.folder, "/tmp/pkb-test-runner.XXXXXX");
-    assert_non_null(mkdtemp(workshop.folder));
-    (void)snprintf(workshop.cache, sizeof(workshop.cache), "%s/builds", workshop.folder);
-    workshop.candidates = pkb_path(PKB_PATH_SHARE, "tests/candidates", NULL);
-    workshop.toolchain = build_toolchain_find("c", NULL);
-    assert_true(workshop.candidates && workshop.toolchain);
-    return 0;
-}
-
-static int close_workshop(void **state)
-{
-    (void)state;
-    build_toolchain_destroy(workshop.toolchain);
-    free(workshop.candidates);
-    return pkb_remove_tree(workshop.folder, NULL);
-}
-
-static enum build_status build(const char *name, struct build_result *r)
-{
-    char source[512], digest[PKB_DIGEST_HEX];
-    struct pkb_error err;
-    (void)snprintf(source, sizeof(source), "%s/%s.c", workshop.candidates, name);
-    if (pkb_digest_file(source, digest, &err) < 0 ||
-        build_candidate(workshop.cache, workshop.toolchain, source, digest, r, &err) < 0)
-        fail_msg("%s", err.text);
-    return r->status;
-}
 
 /* ---- outcomes ------------------------------------------------------------------------------------------------------------ */
 
@@ -69,7 +31,7 @@ static void run_row(struct one_cell *c, const char *name, enum outcome expected)
     struct build_result r;
     if (PKB_SANITIZERS && expected == OUTCOME_OUT_OF_MEMORY)
         return; /* the sanitizers' own allocator is in the way, and needs more address space than any limit */
-    if (build(name, &r) == BUILD_COMPILE_ERROR) {
+    if (workshop_build(name, &r) == BUILD_COMPILE_ERROR) {
         assert_int_equal(expected, OUTCOME_COMPILE_ERROR);
         return;
     }
@@ -89,7 +51,7 @@ static int run_readme(struct one_cell *c)
 {
     char path[512], line[256], name[64], outcome[64];
     int rows = 0;
-    (void)snprintf(path, sizeof(path), "%s/README", workshop.candidates);
+    (void)snprintf(path, sizeof(path), "%s/README", workshop_candidates());
     FILE *f = fopen(path, "re");
     assert_non_null(f);
     while (fgets(line, sizeof(line), f)) {
@@ -140,7 +102,7 @@ static void test_details(void **state)
         struct build_result r;
         if (PKB_SANITIZERS && strcmp(rows[i].name, "out_of_memory") == 0)
             continue;
-        assert_int_equal(build(rows[i].name, &r), BUILD_OK);
+        assert_int_equal(workshop_build(rows[i].name, &r), BUILD_OK);
         one_cell_candidate(&c, r.object);
         if (!strstr(c.detail, rows[i].detail))
             fail_msg("%s: '%s' is not in '%s'", rows[i].name, rows[i].detail, c.detail);
@@ -172,7 +134,7 @@ static void test_marked_tensors(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct one_cell c;
         struct build_result r;
-        assert_int_equal(build(rows[i].name, &r), BUILD_OK);
+        assert_int_equal(workshop_build(rows[i].name, &r), BUILD_OK);
         one_cell_open(&c, rows[i].problem, rows[i].world, NULL);
         one_cell_reference(&c);
         one_cell_candidate(&c, r.object);
@@ -189,7 +151,7 @@ static void test_the_stage_of_a_hang(void **state)
     struct one_cell c;
     struct build_result r;
     (void)state;
-    assert_int_equal(build("deadlock_one_rank", &r), BUILD_OK);
+    assert_int_equal(workshop_build("deadlock_one_rank", &r), BUILD_OK);
     one_cell_open(&c, PROBLEM, 2, NULL);
     one_cell_reference(&c);
     assert_int_equal(one_cell_start(&c, "candidate", r.object), 0);
@@ -239,7 +201,7 @@ static void test_times_of_a_candidate(void **state)
     struct one_cell c;
     struct build_result r;
     (void)state;
-    assert_int_equal(build("correct", &r), BUILD_OK);
+    assert_int_equal(workshop_build("correct", &r), BUILD_OK);
     one_cell_open(&c, PROBLEM, 2, NULL);
     one_cell_reference(&c);
     one_cell_candidate(&c, r.object);
@@ -268,7 +230,7 @@ static void test_honest_times_are_believed(void **state)
     struct one_loop reference, candidate;
     struct judge_clock clock;
     (void)state;
-    assert_int_equal(build("correct", &r), BUILD_OK);
+    assert_int_equal(workshop_build("correct", &r), BUILD_OK);
     one_cell_open(&c, PROBLEM, 4, sizes);
     one_cell_reference(&c);
     time_reference(&c, &reference);
@@ -308,151 +270,6 @@ static void test_references_repeat_themselves(void **state)
         one_cell_close(&a);
         one_cell_close(&b);
     }
-}
-
-/* ---- commands that make no sense ------------------------------------------------------------------------------------------ */
-
-static void expect_refusal(struct one_cell *c, const char *what, const char *detail, int code)
-{
-    struct one_rank *r = &c->ranks[0];
-    struct pkb_error err;
-    json_t *message = NULL;
-    int status = -1;
-    if (lines_receive(r->lines, SOON, &message, &err) != 1)
-        fail_msg("%s: %s", what, err.text);
-    assert_string_equal(json_string_value(json_object_get(message, "failed")), "infra_error");
-    const char *text = json_string_value(json_object_get(message, "detail"));
-    if (!strstr(text, detail))
-        fail_msg("%s: '%s' is not in '%s'", what, detail, text);
-    json_decref(message);
-    assert_int_equal(process_wait(&r->process, SOON, &status, NULL), 1);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), code);
-    lines_destroy(r->lines);
-    r->lines = NULL;
-}
-
-static void test_malformed_commands(void **state)
-{
-    static const char *const rows[][2] = {
-        {"\n", "not JSON"},
-        {"hello\n", "not JSON"},
-        {"[]\n", "not a JSON object"},
-        {"{}\n", "do: missing"},
-        {"{\"do\":5}\n", "do: expected a string"},
-        {"{\"do\":\"dance\"}\n", "unknown command 'dance'"},
-        {"{\"do\":\"trials\"}\n", "trials before start"},
-        {"{\"do\":\"time\",\"warmup\":1,\"iterations\":1,\"sample\":[]}\n", "time before start"},
-        {"{\"do\":\"start\"}\n", "role: missing"},
-    };
-    struct one_cell c;
-    (void)state;
-    one_cell_open(&c, PROBLEM, 1, NULL);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        one_cell_spawn(&c, 0, "reference");
-        assert_int_equal(pkb_write_all(lines_fd(c.ranks[0].lines), rows[i][0], strlen(rows[i][0])), 0);
-        expect_refusal(&c, rows[i][0], rows[i][1], 2);
-    }
-    one_cell_close(&c);
-}
-
-static void test_spoilt_starts(void **state)
-{
-    static const struct {
-        const char *key, *value, *detail; /* value NULL: removed */
-        int code;
-    } rows[] = {
-        {"role", "\"judge\"", "neither reference nor candidate", 2},
-        {"role", "\"candidate\"", "object: missing", 2},
-        {"rank", "1", "rank", 2},
-        {"rank", "-1", "rank", 2},
-        {"rank", "0.5", "rank", 2},
-        {"world", "0", "world", 2},
-        {"world", "2", "world", 2},
-        {"world", "1000000000", "world", 2},
-        {"node_of_rank", "[]", "node_of_rank", 2},
-        {"node_of_rank", "[7]", "node_of_rank", 2},
-        {"node_of_rank", "[null]", "node_of_rank", 2},
-        {"setting", NULL, "setting", 2},
-        {"setting", "{}", "setting", 2},
-        {"samples", "-1", "samples", 2},
-        {"timed_sets", "0", "timed_sets", 2},
-        {"timed_sets", "9000", "bytes, ", 1}, /* the agent's segment is smaller */
-        {"shm_prefix", "7", "shm_prefix", 2},
-        {"backend", "\"abacus\"", "abacus", 1},
-        {"backend", "\"../../evil\"", "evil", 1},
-    };
-    struct one_cell c;
-    (void)state;
-    one_cell_open(&c, PROBLEM, 1, NULL);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        json_t *message = one_cell_start_message(&c, 0, "reference", NULL);
-        json_t *value = rows[i].value ? json_loads(rows[i].value, JSON_DECODE_ANY, NULL) : NULL;
-        assert_int_equal(value ? json_object_set_new(message, rows[i].key, value) : json_object_del(message, rows[i].key), 0);
-        one_cell_spawn(&c, 0, "reference");
-        assert_int_equal(lines_send(c.ranks[0].lines, message, SOON, NULL), 0);
-        json_decref(message);
-        expect_refusal(&c, rows[i].key, rows[i].detail, rows[i].code);
-    }
-    one_cell_close(&c);
-}
-
-static void test_spoilt_times(void **state)
-{
-    static const char *const rows[][2] = {
-        {"{\"do\":\"time\"}", "warmup: missing"},
-        {"{\"do\":\"time\",\"warmup\":-1,\"iterations\":1,\"sample\":[]}", "warmup"},
-        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":99999999,\"sample\":[]}", "iterations"},
-        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[5]}", "entry 0 is not an iteration"},
-        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[-1]}", "entry 0"},
-        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[1,\"x\"]}", "entry 1"},
-        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[1,1]}", "named twice"},
-        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5,\"sample\":[0,1,2,3]}", "at most 3"},
-        {"{\"do\":\"time\",\"warmup\":0,\"iterations\":5}", "sample: missing"},
-    };
-    struct one_cell c;
-    struct build_result r;
-    (void)state;
-    assert_int_equal(build("correct", &r), BUILD_OK);
-    one_cell_open(&c, PROBLEM, 1, NULL);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(one_cell_start(&c, "candidate", r.object), 0);
-        json_t *message = json_loads(rows[i][0], 0, NULL);
-        assert_int_equal(lines_send(c.ranks[0].lines, message, SOON, NULL), 0);
-        json_decref(message);
-        json_decref(c.ranks[0].answer);
-        c.ranks[0].answer = NULL;
-        expect_refusal(&c, rows[i][0], rows[i][1], 2);
-    }
-    one_cell_close(&c);
-}
-
-/* Answers a runner's first exchange with something else than every rank's blob. */
-static void test_spoilt_exchanges(void **state)
-{
-    static const char *const rows[][2] = {
-        {"{}", "all: missing"},
-        {"{\"all\":[]}", "all: 0 blobs"},
-        {"{\"all\":[\"00\", 5]}", "rank 0"},
-        {"{\"all\":[\"zz\", \"zz\"]}", "rank 0"},
-    };
-    struct one_cell c;
-    (void)state;
-    one_cell_open(&c, PROBLEM, 2, NULL);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        json_t *start = one_cell_start_message(&c, 0, "reference", NULL), *asked = NULL;
-        json_t *answer = json_loads(rows[i][0], 0, NULL);
-        one_cell_spawn(&c, 0, "reference");
-        assert_int_equal(lines_send(c.ranks[0].lines, start, SOON, NULL), 0);
-        assert_int_equal(lines_receive(c.ranks[0].lines, SOON, &asked, NULL), 1);
-        assert_non_null(json_object_get(asked, "exchange"));
-        assert_int_equal(lines_send(c.ranks[0].lines, answer, SOON, NULL), 0);
-        json_decref(start);
-        json_decref(asked);
-        json_decref(answer);
-        expect_refusal(&c, rows[i][0], rows[i][1], 1);
-    }
-    one_cell_close(&c);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
@@ -502,10 +319,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_malformed_commands),
-        cmocka_unit_test(test_spoilt_starts),
-        cmocka_unit_test(test_spoilt_exchanges),
-        cmocka_unit_test(test_spoilt_times),
         cmocka_unit_test(test_ends_with_its_agent),
         cmocka_unit_test(test_times_of_the_reference),
         cmocka_unit_test(test_times_of_a_candidate),
@@ -516,5 +329,5 @@ int main(void)
         cmocka_unit_test(test_every_outcome),
         cmocka_unit_test(test_references_repeat_themselves),
     };
-    return cmocka_run_group_tests_name("runner", tests, open_workshop, close_workshop);
+    return cmocka_run_group_tests_name("runner", tests, workshop_open, workshop_close);
 }
