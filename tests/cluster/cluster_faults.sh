@@ -66,7 +66,7 @@ cut=$node
 mini cut "$cut"
 
 # Another job takes the node away; Slurm gives the run a new one.
-begin preempt medium --slurm partition=preempt --slurm cpu_partition=cpu --slurm exclude="$cut"
+begin preempt medium --slurm partition=preempt --slurm cpu_partition=cpu --slurm build=here --slurm exclude="$cut"
 start srun --partition=gpu --exclusive --nodelist="$node" true
 preemptor=$pid
 
