@@ -3,26 +3,14 @@
 #include <stdio.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/options.h"
 #include "orchestrator/rundir.h"
 #include "orchestrator/slurm/jobs.h"
 #include "orchestrator/slurm/queue.h"
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    const char **run = state->input;
-    switch (key) {
-    case ARGP_KEY_ARG:
-        if (*run)
-            argp_error(state, "one run at a time: '%s' is too many", arg);
-        *run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!*run)
-            argp_error(state, "which run? Name its directory");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    return option_run(key, arg, state, state->input);
 }
 
 static const struct argp argp = {

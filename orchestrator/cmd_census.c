@@ -6,6 +6,7 @@
 
 #include "orchestrator/census_run.h"
 #include "orchestrator/command.h"
+#include "orchestrator/options.h"
 #include "results/report.h"
 #include "results/table.h"
 
@@ -24,17 +25,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         c->json = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (c->run)
-            argp_error(state, "one run directory at a time: '%s'", arg);
-        c->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!c->run)
-            argp_error(state, "which run directory?");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_run(key, arg, state, &c->run);
     }
 }
 

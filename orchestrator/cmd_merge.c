@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/options.h"
 #include "orchestrator/rundir.h"
 #include "results/merge.h"
 
@@ -24,17 +25,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'w':
         a->whole = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (a->run)
-            argp_error(state, "one run directory at a time: '%s'", arg);
-        a->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->run)
-            argp_error(state, "which run directory?");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_run(key, arg, state, &a->run);
     }
 }
 

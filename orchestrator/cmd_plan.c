@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/options.h"
 #include "sweeps/plan.h"
 #include "util/json.h"
 
@@ -20,7 +21,6 @@ struct arguments {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *a = state->input;
-    char *end;
     switch (key) {
     case 'j':
         a->json = true;
@@ -29,21 +29,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->list = true;
         return 0;
     case 's':
-        a->shard_seconds = strtod(arg, &end);
-        if (end == arg || *end || !(a->shard_seconds >= 1 && a->shard_seconds <= 604800))
-            argp_error(state, "--shard-seconds: '%s' is not a number from 1 to 604800", arg);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->sweep)
-            argp_error(state, "one sweep file at a time: '%s'", arg);
-        a->sweep = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->sweep)
-            argp_error(state, "which sweep file?");
+        a->shard_seconds = option_shard_seconds(state, arg);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_sweep(key, arg, state, &a->sweep);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/options.h"
 #include "orchestrator/run_topology.h"
 #include "orchestrator/rundir.h"
 #include "results/plan_settings.h"
@@ -71,27 +72,18 @@ static void parse_by(struct argp_state *state, const char *arg, struct report_op
         o->by = by[i];
 }
 
-static double whole(struct argp_state *state, const char *option, const char *arg, double min, double max)
-{
-    char *end;
-    double value = strtod(arg, &end);
-    if (end == arg || *end || !(value >= min && value <= max) || value != floor(value))
-        argp_error(state, "%s: '%s' is not a whole number from %.0f to %.0f", option, arg, min, max);
-    return value;
-}
-
 static void parse_number(struct argp_state *state, int key, const char *arg, struct report_options *o)
 {
     char *end;
     switch (key) {
     case 'k':
-        o->k = (int)whole(state, "-k", arg, 1, REPORT_MAX_K);
+        o->k = (int)option_integer(state, "-k", arg, 1, REPORT_MAX_K);
         break;
     case KEY_SEED:
-        o->seed = (uint64_t)whole(state, "--seed", arg, 0, 9007199254740992.0);
+        o->seed = (uint64_t)option_integer(state, "--seed", arg, 0, 9007199254740992);
         break;
     case KEY_REPLICATES:
-        o->replicates = (int)whole(state, "--bootstrap", arg, 1, REPORT_MAX_REPLICATES);
+        o->replicates = (int)option_integer(state, "--bootstrap", arg, 1, REPORT_MAX_REPLICATES);
         break;
     default:
         o->p = strtod(arg, &end);
@@ -131,17 +123,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_REPLICATES:
         parse_number(state, key, arg, &a->options);
         return 0;
-    case ARGP_KEY_ARG:
-        if (a->run)
-            argp_error(state, "one run directory at a time: '%s'", arg);
-        a->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->run)
-            argp_error(state, "which run directory?");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_run(key, arg, state, &a->run);
     }
 }
 

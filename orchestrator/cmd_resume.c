@@ -32,17 +32,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         o->json = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (o->run)
-            argp_error(state, "one run at a time: '%s' is too many", arg);
-        o->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!o->run)
-            argp_error(state, "which run? Name its directory");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_run(key, arg, state, &o->run);
     }
 }
 

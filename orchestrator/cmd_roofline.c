@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/options.h"
 #include "orchestrator/run_topology.h"
 #include "orchestrator/rundir.h"
 #include "results/merge.h"
@@ -29,17 +30,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         c->json = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (c->run)
-            argp_error(state, "one run directory at a time: '%s'", arg);
-        c->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!c->run)
-            argp_error(state, "which run directory?");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_run(key, arg, state, &c->run);
     }
 }
 

@@ -24,7 +24,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->build_cache = arg;
         return 0;
     case KEY_SHARD_SECONDS:
-        o->shard_seconds = option_number(state, "--shard-seconds", arg, 0.001, 1e9);
+        o->shard_seconds = option_shard_seconds(state, arg);
         return 0;
     case KEY_JOBS:
         o->build_jobs = (int)option_integer(state, "--build-jobs", arg, 1, 64);
@@ -38,17 +38,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         o->json = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (o->sweep)
-            argp_error(state, "one sweep at a time: '%s' is too many", arg);
-        o->sweep = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!o->sweep)
-            argp_error(state, "which sweep? Name a Lua file");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_sweep(key, arg, state, &o->sweep);
     }
 }
 

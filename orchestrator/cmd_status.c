@@ -2,9 +2,9 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/options.h"
 #include "orchestrator/status.h"
 
 struct choice {
@@ -19,17 +19,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         c->json = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (c->run)
-            argp_error(state, "one run at a time: '%s' is too many", arg);
-        c->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!c->run)
-            argp_error(state, "which run? Name its directory");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_run(key, arg, state, &c->run);
     }
 }
 

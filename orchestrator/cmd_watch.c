@@ -32,17 +32,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'n':
         c->interval = option_number(state, "--interval", arg, LEAST_INTERVAL, MOST_INTERVAL);
         return 0;
-    case ARGP_KEY_ARG:
-        if (c->run)
-            argp_error(state, "one run at a time: '%s' is too many", arg);
-        c->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!c->run)
-            argp_error(state, "which run? Name its directory");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return option_run(key, arg, state, &c->run);
     }
 }
 

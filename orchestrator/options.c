@@ -23,3 +23,35 @@ double option_number(struct argp_state *state, const char *name, const char *tex
         argp_error(state, "%s: expected a number from %g to %g, found '%s'", name, min, max, text);
     return value;
 }
+
+double option_shard_seconds(struct argp_state *state, const char *text)
+{
+    return option_number(state, "--shard-seconds", text, 0.001, 1e9);
+}
+
+static error_t only_argument(int key, char *arg, struct argp_state *state, const char **only, const char *what, const char *how)
+{
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (*only)
+            argp_error(state, "one %s at a time: '%s' is too many", what, arg);
+        *only = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!*only)
+            argp_error(state, "which %s? %s", what, how);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+error_t option_run(int key, char *arg, struct argp_state *state, const char **run)
+{
+    return only_argument(key, arg, state, run, "run", "Name its directory");
+}
+
+error_t option_sweep(int key, char *arg, struct argp_state *state, const char **sweep)
+{
+    return only_argument(key, arg, state, sweep, "sweep", "Name a Lua file");
+}
