@@ -13,7 +13,7 @@
  * Inputs       N(0,1), in both profiles. That cos and sin are no cosines and sines makes a swapped half, a wrong sign or a missing batch
  *              index visible.
  */
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 
 static const struct problem_param params[] = {
     {"B", 16, 2, true, "batch"},
@@ -97,7 +97,7 @@ static void reference(const struct problem_call *c)
     for (int i = Q; i <= K; i++) {
         struct products p = multiply(c, i, c->setting->dtype);
         rt_binary(c->rt, RT_ADD, p.cosine, p.cosine, p.sine);
-        ulysses_all_gather(c->rt, c->world, &c->out[i], p.cosine, 1);
+        axes_all_gather(c->rt, c->world, &c->out[i], p.cosine, 1);
     }
 }
 
@@ -110,7 +110,7 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
         rt_unary(c->rt, RT_ABS, p.cosine, p.cosine);
         rt_unary(c->rt, RT_ABS, p.sine, p.sine);
         rt_binary(c->rt, RT_ADD, p.cosine, p.cosine, p.sine);
-        ulysses_all_gather(c->rt, c->world, tol[i], p.cosine, 1);
+        axes_all_gather(c->rt, c->world, tol[i], p.cosine, 1);
         rt_unary(c->rt, RT_ABS, result, &c->out[i]);
         rt_binary(c->rt, RT_ADD, tol[i], tol[i], result);
         rt_binary_scalar(c->rt, RT_MUL, tol[i], tol[i], 2 * roundoff);

@@ -10,6 +10,7 @@
  * Check        exact.
  * Inputs       N(0,1), in both profiles.
  */
+#include "problems/axes.h"
 #include "problems/context_parallel/ulysses.h"
 
 static const struct problem_param params[] = {
@@ -41,7 +42,7 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
 
 static void reference(const struct problem_call *c)
 {
-    ulysses_exchange(c->rt, c->world, &c->out[0], &c->in[0], 0, 1);
+    axes_exchange(c->rt, c->world, &c->out[0], &c->in[0], 0, 1);
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)

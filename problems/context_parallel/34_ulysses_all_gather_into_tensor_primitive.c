@@ -10,7 +10,7 @@
  * Check        exact.
  * Inputs       N(0,1), in both profiles.
  */
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 
 static const struct problem_param params[] = {
     {"M", 1024, 20, true, "rows per rank"},
@@ -36,7 +36,7 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
 
 static void reference(const struct problem_call *c)
 {
-    ulysses_all_gather(c->rt, c->world, &c->out[0], &c->in[0], 0);
+    axes_all_gather(c->rt, c->world, &c->out[0], &c->in[0], 0);
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)

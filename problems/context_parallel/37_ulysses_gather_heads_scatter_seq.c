@@ -12,7 +12,7 @@
  * Check        exact.
  * Inputs       N(0,1), in both profiles. The tiny S = 10 is padded for 4 and 8 ranks.
  */
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 
 static const struct problem_param params[] = {
     {"B", 16, 2, true, "batch"},
@@ -61,7 +61,7 @@ static const pkb_tensor *padded(const struct problem_call *c)
 
 static void reference(const struct problem_call *c)
 {
-    ulysses_exchange(c->rt, c->world, &c->out[0], padded(c), 1, 2);
+    axes_exchange(c->rt, c->world, &c->out[0], padded(c), 1, 2);
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)

@@ -26,8 +26,8 @@
  */
 #include <math.h>
 
+#include "problems/axes.h"
 #include "problems/context_parallel/attention.h"
-#include "problems/context_parallel/ulysses.h"
 
 static const struct problem_param params[] = {
     {"B", 16, 2, true, "batch"},
@@ -123,8 +123,8 @@ static struct heads to_heads(const struct problem_call *c, const struct sizes *n
     rt_slice(c->rt, q, parts, 1, 0);
     rt_slice(c->rt, kv, parts, 1, 1);
     rt_permute(c->rt, pairs, kv, (const int[]){0, 2, 1, 3});
-    q = ulysses_exchanged(c->rt, c->world, rt_view(c->rt, q, RT_SHAPE(n->b, n->local, n->heads, n->d)), 2, 1);
-    pairs = ulysses_exchanged(c->rt, c->world, rt_view(c->rt, pairs, RT_SHAPE(n->b, n->local, 2 * n->heads, n->d)), 2, 1);
+    q = axes_exchanged(c->rt, c->world, rt_view(c->rt, q, RT_SHAPE(n->b, n->local, n->heads, n->d)), 2, 1);
+    pairs = axes_exchanged(c->rt, c->world, rt_view(c->rt, pairs, RT_SHAPE(n->b, n->local, 2 * n->heads, n->d)), 2, 1);
     pairs = rt_view(c->rt, pairs, RT_SHAPE(n->b, n->all, n->local_heads, 2, n->d));
     return (struct heads){q, separate(c, n, pairs, 0), separate(c, n, pairs, 1)};
 }
@@ -167,7 +167,7 @@ static void reference(const struct problem_call *c)
     struct sizes n = sizes_of(c);
     struct heads of = to_heads(c, &n);
     pkb_tensor *o = problem_call_int(c, "variant") ? attend_over_positions(c, &of) : attend(c, &of);
-    pkb_tensor *mixed = ulysses_exchanged(c->rt, c->world, o, 1, 2);
+    pkb_tensor *mixed = axes_exchanged(c->rt, c->world, o, 1, 2);
     int64_t rows = n.b * n.local, h = n.heads * n.d;
     rt_matmul(c->rt, rt_view(c->rt, &c->out[0], RT_SHAPE(rows, h)), rt_view(c->rt, mixed, RT_SHAPE(rows, h)), false, &c->in[W_O],
               true);

@@ -23,7 +23,7 @@
  */
 #include <math.h>
 
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 
 static const struct problem_param params[] = {
     {"B", 1, 2, true, "batch"},
@@ -149,12 +149,12 @@ static pkb_tensor *reordered(const struct problem_call *c, const pkb_tensor *t, 
 /* (B, C, S) to (B, Cl, L) in natural order, and back to (B, S, C), the dtype t's. */
 static pkb_tensor *to_channels(const struct problem_call *c, int input)
 {
-    return reordered(c, ulysses_exchanged(c->rt, c->world, &c->in[input], 1, 2), natural_order(c));
+    return reordered(c, axes_exchanged(c->rt, c->world, &c->in[input], 1, 2), natural_order(c));
 }
 
 static void to_positions(const struct problem_call *c, pkb_tensor *out, const pkb_tensor *t)
 {
-    pkb_tensor *all = ulysses_exchanged(c->rt, c->world, reordered(c, t, zigzag_order(c)), 2, 1);
+    pkb_tensor *all = axes_exchanged(c->rt, c->world, reordered(c, t, zigzag_order(c)), 2, 1);
     rt_permute(c->rt, out, all, (const int[]){0, 2, 1});
 }
 

@@ -19,8 +19,8 @@
  */
 #include <math.h>
 
+#include "problems/axes.h"
 #include "problems/context_parallel/delta.h"
-#include "problems/context_parallel/ulysses.h"
 
 static const struct problem_param params[] = {
     {"B", 1, 2, true, "batch"},
@@ -98,7 +98,7 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
 /* An input at all tokens of the own heads, (W * L, B, heads / W, ..) of f32. */
 static pkb_tensor *to_heads(const struct problem_call *c, int input)
 {
-    return delta_widened(c->rt, ulysses_exchanged(c->rt, c->world, delta_swapped(c->rt, &c->in[input]), 2, 0));
+    return delta_widened(c->rt, axes_exchanged(c->rt, c->world, delta_swapped(c->rt, &c->in[input]), 2, 0));
 }
 
 /* Queries or keys, normalised, once per value head. */
@@ -142,7 +142,7 @@ static void reference(const struct problem_call *c)
     };
     pkb_tensor *o = rt_new_like(c->rt, c->setting->dtype, v);
     rt_copy(c->rt, o, delta_rule(c->rt, &d));
-    rt_permute(c->rt, &c->out[0], ulysses_exchanged(c->rt, c->world, o, 0, 2), (const int[]){1, 0, 2, 3});
+    rt_permute(c->rt, &c->out[0], axes_exchanged(c->rt, c->world, o, 0, 2), (const int[]){1, 0, 2, 3});
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)

@@ -27,8 +27,8 @@
  */
 #include <math.h>
 
+#include "problems/axes.h"
 #include "problems/context_parallel/attention.h"
-#include "problems/context_parallel/ulysses.h"
 
 static const struct problem_param params[] = {
     {"cp_shuffle_num", 4, 4, true, "ranges of tokens"},
@@ -160,7 +160,7 @@ static pkb_tensor *gather_tokens(const struct problem_call *c, const struct size
 {
     int64_t world = c->world->size, row = n->local_kv * 2 * n->d;
     int dtype = c->setting->dtype;
-    pkb_tensor *by_rank = ulysses_exchanged(c->rt, c->world, expanded(c, n), 1, 0);
+    pkb_tensor *by_rank = axes_exchanged(c->rt, c->world, expanded(c, n), 1, 0);
     pkb_tensor *by_range = rt_new(c->rt, dtype, RT_SHAPE(n->ranges, world, n->per_rank, row));
     pkb_tensor *kept = rt_new(c->rt, dtype, RT_SHAPE(n->ranges, n->clip, row));
     rt_permute(c->rt, by_range, rt_view(c->rt, by_rank, RT_SHAPE(world, n->ranges, n->per_rank, row)), (const int[]){1, 0, 2, 3});
@@ -229,9 +229,9 @@ static void reference(const struct problem_call *c)
     const int64_t *k_ranges = c->in[K_RANGES].data;
     for (int64_t i = 0; i < n.ranges; i++) {
         pkb_tensor *query = rt_rows(c->rt, &c->in[QUERY], i * n.per_rank, n.per_rank);
-        pkb_tensor *q = swapped(c, ulysses_exchanged(c->rt, c->world, query, 1, 0));
+        pkb_tensor *q = swapped(c, axes_exchanged(c->rt, c->world, query, 1, 0));
         pkb_tensor *o = swapped(c, attend_range(c, &n, q, &of, k_ranges[2 * i], k_ranges[2 * i + 1]));
-        ulysses_exchange(c->rt, c->world, rt_rows(c->rt, &c->out[0], i * n.per_rank, n.per_rank), o, 0, 1);
+        axes_exchange(c->rt, c->world, rt_rows(c->rt, &c->out[0], i * n.per_rank, n.per_rank), o, 0, 1);
     }
 }
 

@@ -14,7 +14,7 @@
  * Inputs       problems/reinforcement_learning/vocabulary.h; grad_out is N(0,1). In the pkb profile targets are as in 83 and
  *              grad_out[n] = -1 + 2 n/(Nt-1).
  */
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 #include "problems/reinforcement_learning/vocabulary.h"
 
 static const struct problem_param params[] = {
@@ -76,7 +76,7 @@ static void chunk_gradients(const struct problem_call *c, int64_t first, int64_t
     rt_binary(c->rt, RT_SUB, gradient, gradient, p);
     rt_binary(c->rt, RT_MUL, gradient, gradient, vocabulary_own(c, &c->in[GRAD_OUT], first, count));
     rt_binary(c->rt, RT_MUL, gradient, gradient, keep);
-    ulysses_exchange(c->rt, c->world, rt_rows(c->rt, all, first, count), gradient, 1, 0);
+    axes_exchange(c->rt, c->world, rt_rows(c->rt, all, first, count), gradient, 1, 0);
 }
 
 static void reference(const struct problem_call *c)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "problems/reinforcement_learning/vocabulary.h"
+#include "problems/axes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "problems/context_parallel/ulysses.h"
 
 /* Draws of a row; even where one in three is clear, all fail once in 10^11 rows. */
 #define MOST_DRAWS 64
@@ -177,7 +176,7 @@ pkb_tensor *vocabulary_rows(const struct problem_call *c, int64_t first, int64_t
 {
     int64_t tokens = vocabulary_tokens(c->setting), width = vocabulary_width(c->setting);
     pkb_tensor *logits = rt_view(c->rt, &c->in[VOCABULARY_LOGITS], RT_SHAPE(tokens, width));
-    return ulysses_exchanged(c->rt, c->world, rt_rows(c->rt, logits, first, count), 0, 1);
+    return axes_exchanged(c->rt, c->world, rt_rows(c->rt, logits, first, count), 0, 1);
 }
 
 pkb_tensor *vocabulary_own(const struct problem_call *c, const pkb_tensor *per_token, int64_t first, int64_t count)

@@ -15,7 +15,7 @@
  */
 #include <math.h>
 
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 #include "problems/scientific/fourier.h"
 
 static const struct problem_param params[] = {
@@ -69,7 +69,7 @@ static pkb_tensor *complex_of_real(const struct problem_call *c, const pkb_tenso
 static void reference(const struct problem_call *c)
 {
     pkb_tensor *columns = fourier_along(c, RT_FFT_FORWARD, complex_of_real(c, &c->in[0]), 1);
-    pkb_tensor *rows = ulysses_exchanged(c->rt, c->world, columns, 1, 2);
+    pkb_tensor *rows = axes_exchanged(c->rt, c->world, columns, 1, 2);
     rt_slice(c->rt, &c->out[0], fourier_along(c, RT_FFT_FORWARD, rows, 2), 2, 0);
 }
 

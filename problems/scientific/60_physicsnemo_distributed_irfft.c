@@ -19,7 +19,7 @@
  */
 #include <math.h>
 
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 #include "problems/scientific/fourier.h"
 
 static const struct problem_param params[] = {
@@ -128,7 +128,7 @@ static pkb_tensor *complete(const struct problem_call *c, const pkb_tensor *x)
     pkb_tensor *own = rt_new(c->rt, PKB_F32, RT_SHAPE(b, channels, rows, half - 2, 2));
     const pkb_tensor *parts[] = {x, mirrored_columns(c, x)};
     rt_concat(c->rt, padded, KIT_COUNT(parts), parts, 3);
-    ulysses_all_gather(c->rt, c->world, gathered, padded, 2);
+    axes_all_gather(c->rt, c->world, gathered, padded, 2);
 
     pkb_tensor *mirror = positions(c, rows, all - c->world->rank * rows, -1);
     rt_binary_scalar(c->rt, RT_MOD, mirror, mirror, (double)all);
@@ -142,7 +142,7 @@ static void reference(const struct problem_call *c)
 {
     const int64_t *shape = c->out[0].shape;
     pkb_tensor *rows = fourier_along(c, RT_FFT_INVERSE, complete(c, &c->in[0]), 3);
-    pkb_tensor *columns = ulysses_exchanged(c->rt, c->world, rows, 3, 2);
+    pkb_tensor *columns = axes_exchanged(c->rt, c->world, rows, 3, 2);
     pkb_tensor *real = rt_view(c->rt, &c->out[0], RT_SHAPE(shape[0], shape[1], shape[2], shape[3], 1));
     rt_slice(c->rt, real, fourier_along(c, RT_FFT_INVERSE, columns, 2), 4, 0);
 }

@@ -29,7 +29,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 
 static const struct problem_param params[] = {
     {"B", 32, 2, true, "samples"},
@@ -207,7 +207,7 @@ static const pkb_tensor *across_azimuth(const struct problem_call *c, const stru
 {
     if (g->azimuth == 1)
         return x;
-    return ulysses_exchanged(c->rt, kit_stride_group(c, g->p * g->azimuth, 1, g->azimuth), x, scatter, gather);
+    return axes_exchanged(c->rt, kit_stride_group(c, g->p * g->azimuth, 1, g->azimuth), x, scatter, gather);
 }
 
 /* xf as rows: (hl * nlon, B * Cin/A). */

@@ -13,7 +13,7 @@
  *                  |C - Cc| <= 2 * u * |Cc| + 2 * K * e * |A| * |B|
  *              and the limit on the norm.
  */
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 #include "problems/tensor_parallel/gemm.h"
 
 static const struct problem_param params[] = {
@@ -55,7 +55,7 @@ static pkb_tensor *gather_columns(const struct problem_call *c)
 {
     const pkb_tensor *shard = &c->in[A_LOCAL];
     pkb_tensor *a = rt_new(c->rt, shard->dtype, RT_SHAPE(shard->shape[0], c->world->size * shard->shape[1]));
-    ulysses_all_gather(c->rt, c->world, a, shard, 1);
+    axes_all_gather(c->rt, c->world, a, shard, 1);
     return a;
 }
 

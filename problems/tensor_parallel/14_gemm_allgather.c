@@ -13,7 +13,7 @@
  *                  |C - Cc| <= 2 * u * |Cc| + 2 * K * e * |A_q| * |B_q|
  *              and the limit on the norm.
  */
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 #include "problems/tensor_parallel/gemm.h"
 
 static const struct problem_param params[] = {
@@ -49,7 +49,7 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
 
 static void reference(const struct problem_call *c)
 {
-    ulysses_all_gather(c->rt, c->world, &c->out[0], gemm_partial(c), 1);
+    axes_all_gather(c->rt, c->world, &c->out[0], gemm_partial(c), 1);
 }
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
@@ -57,7 +57,7 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     pkb_tensor *block = gemm_partial(c);
     pkb_tensor *own = rt_new(c->rt, PKB_F32, RT_SHAPE(c->in[0].shape[0], c->in[1].shape[1]));
     gemm_product_bound(c, own, block, gemm_magnitude(c, &c->in[0], false, &c->in[1]), problem_real(c->setting, "K"));
-    ulysses_all_gather(c->rt, c->world, tol[0], own, 1);
+    axes_all_gather(c->rt, c->world, tol[0], own, 1);
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)

@@ -19,7 +19,7 @@
  */
 #include <math.h>
 
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 
 static const struct problem_param params[] = {
     {"M", 1024, 24, true, "rows, rounded up to a multiple of the ranks"},
@@ -78,7 +78,7 @@ static pkb_tensor *activations(const struct problem_call *c, const struct sizes 
     int dtype = c->setting->dtype;
     pkb_tensor *x = rt_new(c->rt, dtype, RT_SHAPE(z->m, z->h));
     pkb_tensor *a = rt_new(c->rt, dtype, RT_SHAPE(z->m, z->f));
-    ulysses_all_gather(c->rt, c->world, x, &c->in[X_LOCAL], 1);
+    axes_all_gather(c->rt, c->world, x, &c->in[X_LOCAL], 1);
     rt_matmul(c->rt, a, x, false, &c->in[W1], false);
     rt_unary(c->rt, RT_SILU, a, a);
     return a;

@@ -19,7 +19,7 @@
  */
 #include <math.h>
 
-#include "problems/context_parallel/ulysses.h"
+#include "problems/axes.h"
 
 static const struct problem_param params[] = {
     {"tokens", 1, 3, true, "rows"},
@@ -62,7 +62,7 @@ static void reference(const struct problem_call *c)
     pkb_tensor *z = rt_new(c->rt, c->setting->dtype, RT_SHAPE(c->in[HIDDEN].shape[0], c->in[WEIGHT].shape[0]));
     rt_matmul(c->rt, z, &c->in[HIDDEN], false, &c->in[WEIGHT], true);
     rt_binary(c->rt, RT_ADD, z, z, &c->in[BIAS]);
-    ulysses_all_gather(c->rt, c->world, &c->out[0], z, 1);
+    axes_all_gather(c->rt, c->world, &c->out[0], z, 1);
 }
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
