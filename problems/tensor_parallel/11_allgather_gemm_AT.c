@@ -15,30 +15,9 @@
  *                  |C - Cc| <= 2 * u * |Cc| + 2 * K * e * |A| * |B|
  *              and the limit on the norm.
  */
-#include "problems/tensor_parallel/gemm.h"
+#include "problems/tensor_parallel/gathered.h"
 
-static const struct problem_param params[] = {
-    {"M", 1024, 24, true, "rows of A and C"},
-    {"N", 1024, 72, true, "columns of B and C"},
-    {"K", 512, 48, true, "inner dimension over all ranks"},
-};
-
-enum { A_LOCAL, B };
-
-static int supports(const struct problem_setting *s, struct pkb_error *err)
-{
-    if (kit_require_least(s, "K", 1, err) < 0)
-        return -1;
-    return kit_require_divisible(s, "K", err);
-}
-
-static int inputs(const struct problem_setting *s, struct problem_tensor *t)
-{
-    int64_t k = problem_int(s, "K");
-    kit_tensor(&t[A_LOCAL], "A_local", s->dtype, RT_SHAPE(problem_int(s, "M"), k / s->world));
-    kit_tensor(&t[B], "B", s->dtype, RT_SHAPE(k, problem_int(s, "N")));
-    return 2;
-}
+static const struct problem_param params[] = {GATHERED_PARAMS};
 
 static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 {
@@ -46,15 +25,10 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
     return 1;
 }
 
-static void init(const struct problem_setting *s, struct problem_inputs *set)
-{
-    gemm_init(s, set, problem_int(s, "K"));
-}
-
 /* The transpose of A: every rank's transposed columns one below the other. */
 static pkb_tensor *gather_transposed(const struct problem_call *c)
 {
-    const pkb_tensor *shard = &c->in[A_LOCAL];
+    const pkb_tensor *shard = &c->in[GATHERED_A];
     int64_t m = shard->shape[0], k_local = shard->shape[1];
     pkb_tensor *transposed = rt_new(c->rt, shard->dtype, RT_SHAPE(k_local, m));
     pkb_tensor *at = rt_new(c->rt, shard->dtype, RT_SHAPE(c->world->size * k_local, m));
@@ -65,28 +39,13 @@ static pkb_tensor *gather_transposed(const struct problem_call *c)
 
 static void reference(const struct problem_call *c)
 {
-    rt_matmul(c->rt, &c->out[0], &c->in[B], true, gather_transposed(c), false);
+    rt_matmul(c->rt, &c->out[0], &c->in[GATHERED_B], true, gather_transposed(c), false);
 }
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
-    pkb_tensor *magnitude = gemm_magnitude(c, &c->in[B], true, gather_transposed(c));
+    pkb_tensor *magnitude = gemm_magnitude(c, &c->in[GATHERED_B], true, gather_transposed(c));
     gemm_product_bound(c, tol[0], &c->out[0], magnitude, problem_real(c->setting, "K"));
-}
-
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)output;
-    gemm_check(s, problem_int(s, "K"), 1, check);
-}
-
-static void cost(const struct problem_setting *s, struct problem_cost *cost)
-{
-    double m = problem_real(s, "M"), n = problem_real(s, "N"), k = problem_real(s, "K");
-    double size = kit_element(s), k_local = k / s->world;
-    cost->flops = 2 * m * n * k;
-    cost->hbm_bytes = size * (m * k_local + k * n + m * n) + 2 * size * m * k * (s->world - 1.0) / s->world;
-    cost->link_bytes = (s->world - 1.0) * m * k_local * size;
 }
 
 const struct problem problem_11 = {
@@ -101,12 +60,12 @@ const struct problem problem_11 = {
     .worlds = "K % W == 0",
     .params = params,
     .n_params = KIT_COUNT(params),
-    .supports = supports,
-    .inputs = inputs,
+    .supports = gathered_supports,
+    .inputs = gathered_inputs,
     .outputs = outputs,
-    .init = init,
+    .init = gemm_own_init,
     .reference = reference,
     .bound = bound,
-    .check = check,
-    .cost = cost,
+    .check = gemm_own_check,
+    .cost = gathered_cost,
 };

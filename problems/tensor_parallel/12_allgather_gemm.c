@@ -14,30 +14,9 @@
  *              and the limit on the norm.
  */
 #include "problems/axes.h"
-#include "problems/tensor_parallel/gemm.h"
+#include "problems/tensor_parallel/gathered.h"
 
-static const struct problem_param params[] = {
-    {"M", 1024, 24, true, "rows of A and C"},
-    {"N", 1024, 72, true, "columns of B and C"},
-    {"K", 512, 48, true, "inner dimension over all ranks"},
-};
-
-enum { A_LOCAL, B };
-
-static int supports(const struct problem_setting *s, struct pkb_error *err)
-{
-    if (kit_require_least(s, "K", 1, err) < 0)
-        return -1;
-    return kit_require_divisible(s, "K", err);
-}
-
-static int inputs(const struct problem_setting *s, struct problem_tensor *t)
-{
-    int64_t k = problem_int(s, "K");
-    kit_tensor(&t[A_LOCAL], "A_local", s->dtype, RT_SHAPE(problem_int(s, "M"), k / s->world));
-    kit_tensor(&t[B], "B", s->dtype, RT_SHAPE(k, problem_int(s, "N")));
-    return 2;
-}
+static const struct problem_param params[] = {GATHERED_PARAMS};
 
 static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 {
@@ -45,15 +24,10 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
     return 1;
 }
 
-static void init(const struct problem_setting *s, struct problem_inputs *set)
-{
-    gemm_init(s, set, problem_int(s, "K"));
-}
-
 /* A: every rank's columns side by side. */
 static pkb_tensor *gather_columns(const struct problem_call *c)
 {
-    const pkb_tensor *shard = &c->in[A_LOCAL];
+    const pkb_tensor *shard = &c->in[GATHERED_A];
     pkb_tensor *a = rt_new(c->rt, shard->dtype, RT_SHAPE(shard->shape[0], c->world->size * shard->shape[1]));
     axes_all_gather(c->rt, c->world, a, shard, 1);
     return a;
@@ -61,28 +35,13 @@ static pkb_tensor *gather_columns(const struct problem_call *c)
 
 static void reference(const struct problem_call *c)
 {
-    rt_matmul(c->rt, &c->out[0], gather_columns(c), false, &c->in[B], false);
+    rt_matmul(c->rt, &c->out[0], gather_columns(c), false, &c->in[GATHERED_B], false);
 }
 
 static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 {
-    pkb_tensor *magnitude = gemm_magnitude(c, gather_columns(c), false, &c->in[B]);
+    pkb_tensor *magnitude = gemm_magnitude(c, gather_columns(c), false, &c->in[GATHERED_B]);
     gemm_product_bound(c, tol[0], &c->out[0], magnitude, problem_real(c->setting, "K"));
-}
-
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)output;
-    gemm_check(s, problem_int(s, "K"), 1, check);
-}
-
-static void cost(const struct problem_setting *s, struct problem_cost *cost)
-{
-    double m = problem_real(s, "M"), n = problem_real(s, "N"), k = problem_real(s, "K");
-    double size = kit_element(s), k_local = k / s->world;
-    cost->flops = 2 * m * n * k;
-    cost->hbm_bytes = size * (m * k_local + k * n + m * n) + 2 * size * m * k * (s->world - 1.0) / s->world;
-    cost->link_bytes = (s->world - 1.0) * m * k_local * size;
 }
 
 const struct problem problem_12 = {
@@ -95,12 +54,12 @@ const struct problem problem_12 = {
     .worlds = "K % W == 0",
     .params = params,
     .n_params = KIT_COUNT(params),
-    .supports = supports,
-    .inputs = inputs,
+    .supports = gathered_supports,
+    .inputs = gathered_inputs,
     .outputs = outputs,
-    .init = init,
+    .init = gemm_own_init,
     .reference = reference,
     .bound = bound,
-    .check = check,
-    .cost = cost,
+    .check = gemm_own_check,
+    .cost = gathered_cost,
 };

@@ -42,11 +42,6 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
     return 1;
 }
 
-static void init(const struct problem_setting *s, struct problem_inputs *set)
-{
-    gemm_init(s, set, problem_int(s, "K"));
-}
-
 static void reference(const struct problem_call *c)
 {
     axes_all_gather(c->rt, c->world, &c->out[0], gemm_partial(c), 1);
@@ -58,12 +53,6 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     pkb_tensor *own = rt_new(c->rt, PKB_F32, RT_SHAPE(c->in[0].shape[0], c->in[1].shape[1]));
     gemm_product_bound(c, own, block, gemm_magnitude(c, &c->in[0], false, &c->in[1]), problem_real(c->setting, "K"));
     axes_all_gather(c->rt, c->world, tol[0], own, 1);
-}
-
-static void check(const struct problem_setting *s, int output, struct problem_check *check)
-{
-    (void)output;
-    gemm_check(s, problem_int(s, "K"), 1, check);
 }
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
@@ -89,9 +78,9 @@ const struct problem problem_14 = {
     .supports = supports,
     .inputs = inputs,
     .outputs = outputs,
-    .init = init,
+    .init = gemm_own_init,
     .reference = reference,
     .bound = bound,
-    .check = check,
+    .check = gemm_own_check,
     .cost = cost,
 };

@@ -3,12 +3,13 @@
 
 #include <math.h>
 
+/* `terms`: the largest number of products that are added into one element. */
 static bool products_are_exact(const struct problem_setting *s, int64_t terms)
 {
     return s->inputs == PROFILE_HARDENED && kit_is_narrow(s) && (double)terms <= kit_exact_limit(s);
 }
 
-void gemm_init(const struct problem_setting *s, struct problem_inputs *set, int64_t terms)
+static void fill_operands(const struct problem_setting *s, struct problem_inputs *set, int64_t terms)
 {
     for (int i = 0; i < 2; i++) {
         if (products_are_exact(s, terms))
@@ -18,7 +19,8 @@ void gemm_init(const struct problem_setting *s, struct problem_inputs *set, int6
     }
 }
 
-void gemm_check(const struct problem_setting *s, int64_t terms, int ranks, struct problem_check *check)
+/* `ranks` is W in the limit of the norm. */
+static void check_product(const struct problem_setting *s, int64_t terms, int ranks, struct problem_check *check)
 {
     if (products_are_exact(s, terms)) {
         kit_check_exact(s, 0, check);
@@ -27,6 +29,17 @@ void gemm_check(const struct problem_setting *s, int64_t terms, int ranks, struc
     *check = (struct problem_check){.kind = CHECK_BOUND};
     check->frobenius =
         (1.5 + sqrt(ranks) / 2) * dtype_roundoff(s->dtype) + 4 * sqrt(problem_real(s, "K")) * kit_accumulate_roundoff(s);
+}
+
+void gemm_own_init(const struct problem_setting *s, struct problem_inputs *set)
+{
+    fill_operands(s, set, problem_int(s, "K"));
+}
+
+void gemm_own_check(const struct problem_setting *s, int output, struct problem_check *check)
+{
+    (void)output;
+    check_product(s, problem_int(s, "K"), 1, check);
 }
 
 /* Products that are added over all ranks: each has as many as A_local has columns. */
@@ -39,13 +52,13 @@ static int64_t summed_terms(const struct problem_setting *s)
 
 void gemm_summed_init(const struct problem_setting *s, struct problem_inputs *set)
 {
-    gemm_init(s, set, summed_terms(s));
+    fill_operands(s, set, summed_terms(s));
 }
 
 void gemm_summed_check(const struct problem_setting *s, int output, struct problem_check *check)
 {
     (void)output;
-    gemm_check(s, summed_terms(s), s->world, check);
+    check_product(s, summed_terms(s), s->world, check);
 }
 
 pkb_tensor *gemm_partial(const struct problem_call *c)

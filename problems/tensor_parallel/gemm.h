@@ -15,15 +15,12 @@
 
 #include "problems/kit.h"
 
-/* Fills in[0] (A) and in[1] (B). `terms` is the largest number of products that are added into one element. The pkb profile is
- * N(0,1). */
-void gemm_init(const struct problem_setting *s, struct problem_inputs *set, int64_t terms);
+/* A (input 0) and B (input 1), and the check of C, for problems that do not sum products over the ranks: K terms per element, and
+ * W = 1 in the norm's limit. The pkb profile is N(0,1). They serve as problem.init and problem.check. */
+void gemm_own_init(const struct problem_setting *s, struct problem_inputs *set);
+void gemm_own_check(const struct problem_setting *s, int output, struct problem_check *check);
 
-/* Exact where -1, 0 and 1 are used, else bound and norm; `ranks` is W in the norm's limit. */
-void gemm_check(const struct problem_setting *s, int64_t terms, int ranks, struct problem_check *check);
-
-/* The two for problems that sum the ranks' products: W * K_local terms, limit for W ranks. They serve as problem.init and
- * problem.check. */
+/* The same for problems that sum them: W * K_local terms, limit for W ranks. */
 void gemm_summed_init(const struct problem_setting *s, struct problem_inputs *set);
 void gemm_summed_check(const struct problem_setting *s, int output, struct problem_check *check);
 
