@@ -26,32 +26,23 @@
  *              adapters N(0,1), no token drawn again.
  * Ideal cost   k*M rows per rank, the expectation where experts are equally popular.
  */
-#include "problems/expert_parallel/draw.h"
-#include "problems/expert_parallel/layer.h"
+#include "problems/expert_parallel/fused.h"
 
 static const struct problem_param params[] = {
-    {"M", 1024, 32, true, "tokens per rank"},        {"N", 1024, 64, true, "width of a token"},
-    {"F", 128, 32, true, "inner size of an expert"}, {"k", 2, 2, true, "experts per token"},
-    {"E", 8, 8, true, "experts over all ranks"},     {"rk", 8, 4, true, "rank of the adapters"},
+    FUSED_PARAMS,
+    {"rk", 8, 4, true, "rank of the adapters"},
 };
 
 static int supports(const struct problem_setting *s, struct pkb_error *err)
 {
-    if (kit_require_least(s, "F", 1, err) < 0)
-        return -1;
     if (kit_require_least(s, "rk", 1, err) < 0)
         return -1;
-    return moe_require_experts(s, problem_int(s, "E"), problem_int(s, "k"), err);
+    return fused_supports(s, err);
 }
 
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)
 {
     return moe_layer_inputs(s, t, "h", problem_int(s, "E"), problem_int(s, "rk"));
-}
-
-static void init(const struct problem_setting *s, struct problem_inputs *set)
-{
-    moe_layer_init(s, set, &(const struct moe_recipe){.router_bias = 1});
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)
@@ -74,7 +65,7 @@ const struct problem problem_32 = {
     .supports = supports,
     .inputs = inputs,
     .outputs = moe_layer_outputs,
-    .init = init,
+    .init = fused_init,
     .reference = moe_layer_reference,
     .check = check,
     .cost = moe_layer_cost,

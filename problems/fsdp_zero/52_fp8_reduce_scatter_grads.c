@@ -28,23 +28,14 @@ static const struct problem_param params[] = {
 enum { G, HISTORY };
 enum { SHARD, NEW_HISTORY };
 
-static int supports(const struct problem_setting *s, struct pkb_error *err)
-{
-    return kit_require_least(s, "hl", 1, err);
-}
-
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)
 {
-    kit_tensor(&t[G], "g", s->dtype, RT_SHAPE(s->world * problem_int(s, "p")));
-    fp8_describe(s, &t[HISTORY], "hist");
-    return 2;
+    return fp8_describe(s, t, "g", s->world * problem_int(s, "p"), "hist");
 }
 
 static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 {
-    kit_tensor(&t[SHARD], "shard", s->dtype, RT_SHAPE(problem_int(s, "p")));
-    fp8_describe(s, &t[NEW_HISTORY], "hist_new");
-    return 2;
+    return fp8_describe(s, t, "shard", problem_int(s, "p"), "hist_new");
 }
 
 static void reference(const struct problem_call *c)
@@ -94,7 +85,7 @@ const struct problem problem_52 = {
     .worlds = "any",
     .params = params,
     .n_params = KIT_COUNT(params),
-    .supports = supports,
+    .supports = fp8_supports,
     .inputs = inputs,
     .outputs = outputs,
     .init = fp8_init,

@@ -11,9 +11,17 @@
 
 enum { X, HISTORY };
 
-void fp8_describe(const struct problem_setting *s, struct problem_tensor *history, const char *name)
+int fp8_supports(const struct problem_setting *s, struct pkb_error *err)
 {
-    kit_tensor(history, name, PKB_BF16, RT_SHAPE(problem_int(s, "hl")));
+    return kit_require_least(s, "hl", 1, err);
+}
+
+int fp8_describe(const struct problem_setting *s, struct problem_tensor *t, const char *name, int64_t elements,
+                 const char *history)
+{
+    kit_tensor(&t[0], name, s->dtype, RT_SHAPE(elements));
+    kit_tensor(&t[1], history, PKB_BF16, RT_SHAPE(problem_int(s, "hl")));
+    return 2;
 }
 
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */

@@ -28,8 +28,12 @@
         "hl", 16, 16, true, "entries of the history"                                                                             \
     }
 
-/* Describes a history, bf16 whatever T is. */
-void fp8_describe(const struct problem_setting *s, struct problem_tensor *history, const char *name);
+/* A history that is not empty. Serves as problem.supports. */
+int fp8_supports(const struct problem_setting *s, struct pkb_error *err);
+
+/* Describes numbers of T and a history, bf16 whatever T is; returns 2. */
+int fp8_describe(const struct problem_setting *s, struct problem_tensor *t, const char *name, int64_t elements,
+                 const char *history);
 
 /* Fills inputs 0 (x) and 1 (the history). */
 void fp8_init(const struct problem_setting *s, struct problem_inputs *set);
