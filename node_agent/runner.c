@@ -216,11 +216,12 @@ static int serve(struct runner *r)
     return 0;
 }
 
+/* All but the control socket, whose end the agent takes for the runner's: the kernel closes it when the memory is gone, which takes a
+ * while where there is much of it. */
 static void runner_close(struct runner *r)
 {
     runner_engine_close(r);
     rt_close(r->rt);
-    lines_destroy(r->lines);
     segment_destroy(&r->inputs);
     segment_destroy(&r->results);
     free(r->node_of_rank);
