@@ -4,11 +4,11 @@
 
 #include "orchestrator/command.h"
 #include "orchestrator/engine.h"
+#include "orchestrator/engine_options.h"
 #include "orchestrator/options.h"
 #include "orchestrator/slurm/launch.h"
-#include "orchestrator/slurm/options.h"
 
-enum { KEY_FORCE_BUILD = 0x100, KEY_JOBS, KEY_UNTRIED };
+enum { KEY_FORCE_BUILD = 0x100, KEY_UNTRIED };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -20,17 +20,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_FORCE_BUILD:
         o->force_build = true;
         return 0;
-    case KEY_JOBS:
-        o->build_jobs = (int)option_integer(state, "--build-jobs", arg, 1, 64);
-        return 0;
     case KEY_UNTRIED:
         o->untried = true;
-        return 0;
-    case 'q':
-        o->quiet = true;
-        return 0;
-    case 'j':
-        o->json = true;
         return 0;
     default:
         return option_run(key, arg, state, &o->run);
@@ -39,13 +30,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
     {"force-build", KEY_FORCE_BUILD, NULL, 0, "Go on although another build of pkb made the run", 0},
-    {"build-jobs", KEY_JOBS, "N", 0, "Compilers at a time (default: one per processor, at least 2)", 0},
     {"untried", KEY_UNTRIED, NULL, 0, "slurm: only shards that no job has worked at; what the job at the end of a wave does", 0},
-    {"quiet", 'q', NULL, 0, "No progress", 0},
-    {"json", 'j', NULL, 0, "Print a summary as JSON instead of tables", 0},
     {0}};
 
-static const struct argp_child children[] = {{&launcher_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&engine_argp, 0, NULL, 0}, {0}};
 
 static const struct argp argp = {options,
                                  parse,

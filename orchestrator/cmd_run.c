@@ -4,11 +4,12 @@
 
 #include "orchestrator/command.h"
 #include "orchestrator/engine.h"
+#include "orchestrator/engine_options.h"
 #include "orchestrator/options.h"
 #include "orchestrator/slurm/launch.h"
 #include "orchestrator/slurm/options.h"
 
-enum { KEY_RUN = 0x100, KEY_CACHE, KEY_SHARD_SECONDS, KEY_JOBS, KEY_TOPOLOGY };
+enum { KEY_RUN = 0x100, KEY_CACHE, KEY_SHARD_SECONDS, KEY_TOPOLOGY };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -26,17 +27,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SHARD_SECONDS:
         o->shard_seconds = option_shard_seconds(state, arg);
         return 0;
-    case KEY_JOBS:
-        o->build_jobs = (int)option_integer(state, "--build-jobs", arg, 1, 64);
-        return 0;
     case KEY_TOPOLOGY:
         o->topology = arg;
-        return 0;
-    case 'q':
-        o->quiet = true;
-        return 0;
-    case 'j':
-        o->json = true;
         return 0;
     default:
         return option_sweep(key, arg, state, &o->sweep);
@@ -46,18 +38,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
     {"run", KEY_RUN, "DIR", 0, "Run directory to create (default: runs/NAME-TIME)", 0},
     {"build-cache", KEY_CACHE, "DIR", 0, "Compiled candidates, shared between runs (default: in the run directory)", 0},
-    {"build-jobs", KEY_JOBS, "N", 0, "Compilers at a time (default: one per processor, at least 2)", 0},
     {"shard-seconds", KEY_SHARD_SECONDS, "S", 0, "Work per shard, roughly (default: 600)", 0},
     {"topology", KEY_TOPOLOGY, "NAME", 0,
      "Machine that it runs on, kept for 'pkb roofline' and 'pkb report': a name of 'pkb topo list', a file, or none (default: "
      "the "
      "GPUs of this machine for device cuda, else none)",
      0},
-    {"quiet", 'q', NULL, 0, "No progress", 0},
-    {"json", 'j', NULL, 0, "Print a summary as JSON instead of tables", 0},
     {0}};
 
-static const struct argp_child children[] = {{&launcher_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&engine_argp, 0, NULL, 0}, {0}};
 
 static const struct argp argp = {
     options,
