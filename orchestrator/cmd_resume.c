@@ -51,9 +51,11 @@ int cmd_resume(int argc, char **argv)
         {"evaluate", engine_evaluate}, {"merge", engine_merge}, {NULL, NULL},
     };
     static const struct engine_stage slurm[] = {
-        {"open", engine_open},       {"prepare", engine_slurm_prepare}, {"lock", engine_lock},
-        {"read", engine_read},       {"build", engine_slurm_build},     {"submit", engine_slurm_submit},
-        {"wait", engine_slurm_wait}, {"merge", engine_slurm_merge},     {NULL, NULL},
+        {"open", engine_open},           {"prepare", engine_slurm_prepare},
+        {"lock", engine_lock},           {"keep", engine_slurm_keep},
+        {"read", engine_read},           {"build", engine_slurm_build},
+        {"submit", engine_slurm_submit}, {"wait", engine_slurm_wait},
+        {"merge", engine_slurm_merge},   {NULL, NULL},
     };
     struct engine_options o = {.argc = argc, .argv = argv};
     argp_parse(&argp, argc, argv, 0, NULL, &o);

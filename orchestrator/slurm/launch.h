@@ -19,6 +19,9 @@ struct slurm_launch {
 /* Settings (of the sweep, or of RUN/slurm.json) and Slurm itself: all that can be found wrong before anything is written. */
 engine_stage_fn engine_slurm_prepare;
 
+/* Keeps the settings in the run, RUN/slurm.json, for whoever resumes it. */
+engine_stage_fn engine_slurm_keep;
+
 /* The build stage, unless jobs do it. */
 engine_stage_fn engine_slurm_build;
 
@@ -32,7 +35,7 @@ engine_stage_fn engine_slurm_merge;
 /* NULL-safe. */
 void slurm_launch_destroy(struct slurm_launch *l);
 
-/* Whether a run was submitted to Slurm: it has a slurm.json. */
+/* Whether a run belongs to Slurm: it was created for it (run.json says so) or has been submitted (there is a slurm.json). */
 bool slurm_launch_is_run(const char *run);
 
 #endif

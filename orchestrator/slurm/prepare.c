@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "orchestrator/slurm/jobs.h"
 #include "orchestrator/slurm/launch.h"
@@ -11,12 +12,25 @@ static char *settings_path(const char *run, struct pkb_error *err)
     return pkb_format(err, "%s/slurm.json", run);
 }
 
-bool slurm_launch_is_run(const char *run)
+static bool has_settings(const char *run)
 {
     char *path = settings_path(run, NULL);
     bool there = path && pkb_file_exists(path);
     free(path);
     return there;
+}
+
+bool slurm_launch_is_run(const char *run)
+{
+    const char *launcher = NULL;
+    if (has_settings(run))
+        return true;
+    char *path = pkb_format(NULL, "%s/run.json", run);
+    json_t *v = path ? pkb_json_read(path, NULL) : NULL;
+    bool made_for_it = v && pkb_json_string(v, "launcher", &launcher, NULL) == 0 && strcmp(launcher, "slurm") == 0;
+    json_decref(v);
+    free(path);
+    return made_for_it;
 }
 
 void slurm_launch_destroy(struct slurm_launch *l)
@@ -40,7 +54,7 @@ static int add_first(struct engine *e, json_t *given, struct pkb_error *err)
             return pkb_error_prefix(err, "sweep %s", e->o->sweep);
         return e->sweep->slurm ? slurm_settings_add(given, e->sweep->slurm, err) : 0;
     }
-    if (!slurm_launch_is_run(e->run->path))
+    if (!has_settings(e->run->path))
         return 0;
     char *path = settings_path(e->run->path, err);
     json_t *earlier = path ? pkb_json_read(path, err) : NULL;
@@ -52,7 +66,7 @@ static int add_first(struct engine *e, json_t *given, struct pkb_error *err)
 
 static int gather(struct engine *e, json_t *given, struct pkb_error *err)
 {
-    bool first = e->sweep || !slurm_launch_is_run(e->run->path);
+    bool first = e->sweep || !has_settings(e->run->path);
     if (add_first(e, given, err) < 0)
         return -1;
     if ((first || e->o->site) && slurm_settings_add_site(given, e->o->site, err) < 0)
@@ -61,6 +75,14 @@ static int gather(struct engine *e, json_t *given, struct pkb_error *err)
         if (slurm_settings_add_text(given, e->o->slurm.list[i], err) < 0)
             return -1;
     return 0;
+}
+
+int engine_slurm_keep(struct engine *e, struct pkb_error *err)
+{
+    char *path = settings_path(e->run->path, err);
+    int rc = path ? pkb_json_write(path, e->slurm->given, true, err) : -1;
+    free(path);
+    return rc;
 }
 
 int engine_slurm_prepare(struct engine *e, struct pkb_error *err)

@@ -74,6 +74,7 @@ int submission_send(struct submission *s, struct slurm_job *job, const char *tit
 {
     const struct slurm_settings *set = &s->l->settings;
     const char *run = s->e->run->path;
+    char *jobs = pkb_format(err, "%s/jobs", run);
     char *file = pkb_format(err, "jobs/%03zu-%s.sh", slurm_jobs_count(s->l->jobs), slurm_jobs_kind_name(entry->kind));
     char *path = file ? pkb_format(err, "%s/%s", run, file) : NULL;
     char *output = output_pattern(run, job->array ? "slurm-%A_%a.log" : "slurm-%j.log", err);
@@ -83,12 +84,14 @@ int submission_send(struct submission *s, struct slurm_job *job, const char *tit
     job->env = words_argv(&s->env);
     char *script = path && output ? slurm_script_make(job, title, &set->prolog, command, err) : NULL;
     job->script = script;
-    if (script && pkb_file_write(path, script, strlen(script), err) == 0 && s->l->api->submit(job, &entry->job, err) == 0)
+    if (script && jobs && pkb_mkdirs(jobs, err) == 0 && pkb_file_write(path, script, strlen(script), err) == 0 &&
+        s->l->api->submit(job, &entry->job, err) == 0)
         rc = slurm_jobs_add(s->l->jobs, run, entry, file, err);
     free(script);
     free(output);
     free(path);
     free(file);
+    free(jobs);
     return rc;
 }
 

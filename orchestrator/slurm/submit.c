@@ -8,7 +8,6 @@
 #include "orchestrator/slurm/queue.h"
 #include "orchestrator/slurm/submission.h"
 #include "util/file.h"
-#include "util/json.h"
 #include "util/paths.h"
 
 #define SLACK_MINUTES 15 /* of a task, beside its work: builds, start and end of worlds */
@@ -155,15 +154,6 @@ static int submit_worlds(struct submission *s, struct pkb_error *err)
 
 /* ---- the stage -------------------------------------------------------------------------------------------------------- */
 
-static int save_settings(const struct submission *s, struct pkb_error *err)
-{
-    char *jobs = pkb_format(err, "%s/jobs", s->e->run->path), *path = pkb_format(err, "%s/slurm.json", s->e->run->path);
-    int rc = jobs && path && pkb_mkdirs(jobs, err) == 0 ? pkb_json_write(path, s->l->given, true, err) : -1;
-    free(path);
-    free(jobs);
-    return rc;
-}
-
 /* Tasks that the run may have in the queue. Half of what slurmctld keeps is for others, and for the jobs that compile and merge. */
 static size_t wave_size(const struct slurm_launch *l)
 {
@@ -217,7 +207,7 @@ static bool any_open(const struct submission *s)
 
 static int submit_all(struct submission *s, struct pkb_error *err)
 {
-    if (find_busy(s, err) < 0 || find_bad_nodes(s, err) < 0 || save_settings(s, err) < 0 || submission_make_env(&s->env, err) < 0)
+    if (find_busy(s, err) < 0 || find_bad_nodes(s, err) < 0 || submission_make_env(&s->env, err) < 0)
         return -1;
     int rc = any_open(s) ? submission_build(s, err) : 0;
     if (rc == 0)
