@@ -101,6 +101,7 @@ void submission_fill(const struct submission *s, struct slurm_job *job)
     job->account = set->account;
     job->qos = set->qos;
     job->reservation = set->reservation;
+    job->exclude = s->exclude[0] ? s->exclude : NULL;
     job->requeue = set->requeue;
     job->comment = s->e->run->path;
 }

@@ -29,7 +29,6 @@ static void fill_evaluation(const struct submission *s, int world, double second
     submission_fill(s, job);
     job->partition = set->partition;
     job->constraint = set->constraint;
-    job->exclude = s->exclude[0] ? s->exclude : NULL;
     job->nodes = (world + set->ranks_per_node - 1) / set->ranks_per_node;
     job->ranks_per_node = (world + job->nodes - 1) / job->nodes;
     job->ranks = world;
