@@ -41,8 +41,8 @@ void cell_result_clear(struct cell_result *result);
 /* Agent 0: appends the record and prints the line of progress. */
 int cell_record(struct agent *a, const struct cell_task *task, const struct cell_result *result, struct pkb_error *err);
 
-/* The same for a cell that ends without being run. */
-int cell_record_unrun(struct agent *a, size_t cell, enum outcome outcome, const char *detail, double build_seconds,
+/* The same for a cell that ends without being run; `rank` saw it first, -1: none. */
+int cell_record_unrun(struct agent *a, size_t cell, enum outcome outcome, int rank, const char *detail, double build_seconds,
                       struct pkb_error *err);
 
 #endif

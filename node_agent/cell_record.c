@@ -122,10 +122,10 @@ int cell_record(struct agent *a, const struct cell_task *task, const struct cell
     return rc;
 }
 
-int cell_record_unrun(struct agent *a, size_t cell, enum outcome outcome, const char *detail, double build_seconds,
+int cell_record_unrun(struct agent *a, size_t cell, enum outcome outcome, int rank, const char *detail, double build_seconds,
                       struct pkb_error *err)
 {
-    struct record rec = {.outcome = outcome, .rank = -1};
+    struct record rec = {.outcome = outcome, .rank = rank};
     if (fill_identity(a, cell, &rec, err) < 0)
         return -1;
     (void)snprintf(rec.detail, sizeof(rec.detail), "%s", detail);

@@ -139,10 +139,10 @@ static int prepare(struct agent *a, struct selection *s, size_t cell, struct cel
     struct pkb_error why;
     if (build(a, s, c, &b, &why) < 0) {
         pkb_error_prefix(&why, "cannot build the candidate");
-        return cell_record_unrun(a, cell, OUTCOME_INFRA_ERROR, why.text, 0, err);
+        return cell_record_unrun(a, cell, OUTCOME_INFRA_ERROR, -1, why.text, 0, err);
     }
     if (b.status == BUILD_COMPILE_ERROR)
-        return cell_record_unrun(a, cell, OUTCOME_COMPILE_ERROR, b.detail, b.seconds, err);
+        return cell_record_unrun(a, cell, OUTCOME_COMPILE_ERROR, -1, b.detail, b.seconds, err);
     *task = (struct cell_task){.cell = cell, .object = strdup(b.object), .build_seconds = b.seconds};
     if (task->object && pick_samples(&a->plan->settings[a->plan->cells[cell].setting], task, err) == 0)
         return 1;

@@ -128,7 +128,8 @@ static void record_lost(struct agent *a, const struct cell_task *task, const cha
     if (a->world->rank != 0 || code != AGENT_EXIT_LOST)
         return;
     a->code = AGENT_EXIT_DONE; /* the record may end the attempt in its own way */
-    if (agent_signals(a, &err) < 0 || cell_record_unrun(a, task->cell, OUTCOME_INFRA_ERROR, why, task->build_seconds, &err) < 0)
+    if (agent_signals(a, &err) < 0 || cell_record_unrun(a, task->cell, OUTCOME_INFRA_ERROR, rounds_lost_rank(a->world->rounds),
+                                                        why, task->build_seconds, &err) < 0)
         (void)fprintf(stderr, "pkb-agent: %s\n", err.text);
     if (a->code == AGENT_EXIT_DONE)
         a->code = code;
