@@ -39,6 +39,8 @@ int agent_signals(struct agent *a, struct pkb_error *err)
         if (info.ssi_signo != SIGUSR1)
             return agent_end(a, AGENT_EXIT_STOPPED, err, "stopped by signal %u (%s)", info.ssi_signo,
                              strsignal((int)info.ssi_signo));
+        if (!a->drain)
+            (void)fprintf(stderr, "pkb-agent: SIGUSR1: stops after this cell\n");
         a->drain = true;
     }
     return 0;

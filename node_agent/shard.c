@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "node_agent/cell.h"
 #include "node_agent/reference.h"
@@ -167,10 +168,19 @@ static int run_all(struct agent *a, struct selection *s, struct pkb_error *err)
     }
 }
 
+/* For whoever started the world: it is over when this process is. */
+static void print_leader(void)
+{
+    (void)printf("{\"agent\":%ld}\n", (long)getpid());
+    (void)fflush(stdout);
+}
+
 void shard_run(struct agent *a, struct pkb_error *err)
 {
     struct selection s = {0};
     int rc = 0;
+    if (a->world->rank == 0)
+        print_leader();
     if (a->world->rank == 0)
         rc = store_open(a, err) < 0 || selection_open(a, &s, err) < 0 ? -1 : 0;
     if (rc == 0)

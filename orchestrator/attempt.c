@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "node_agent/agent.h"
+#include "orchestrator/leader.h"
 #include "orchestrator/local/world.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -20,25 +21,37 @@
 #include "util/process.h"
 
 #define MAX_LINE (1 << 20)
-#define STOP_NS (10LL * 1000000000) /* the launcher kills its agents long before */
+#define SECOND_NS 1000000000LL
+#define STOP_NS (10 * SECOND_NS)    /* the launcher kills its agents long before */
+#define LINGER_NS (10 * SECOND_NS)  /* of a launcher whose agent 0 has ended */
+#define GIVE_UP_NS (60 * SECOND_NS) /* to end after it was told that it lingers; srun waits for Slurm's KillWait */
 
-/* The launcher's standard output: one JSON object per finished cell. */
+/* The launcher's standard output: which process agent 0 is, then one JSON object per finished cell. */
 struct reader {
     int fd;
     char *data;
     size_t used;
     bool skip; /* within a line that is too long */
+    struct leader leader;
+};
+
+/* When a launcher is asked to end, and killed. 0: not yet. */
+struct ending {
+    int64_t ask_at, kill_at;
 };
 
 /* ---- what agents say -------------------------------------------------------------------------------------------------- */
 
-static void take_line(const struct attempt *a, const char *line, size_t size)
+static void take_line(const struct attempt *a, struct reader *r, const char *line, size_t size)
 {
     const char *cell, *outcome;
+    int64_t pid;
     json_t *v = pkb_json_parse(line, size, NULL);
     /* Only a hint: what counts is in the records. */
     if (v && pkb_json_string(v, "cell", &cell, NULL) == 0 && pkb_json_string(v, "outcome", &outcome, NULL) == 0)
         progress_note(a->progress, cell, outcome_parse(outcome));
+    else if (v && pkb_json_int(v, "agent", 1, INT32_MAX, &pid, NULL) == 0)
+        leader_meet(&r->leader, (pid_t)pid, a->shard->id, a->number);
     json_decref(v);
 }
 
@@ -47,7 +60,7 @@ static void take_lines(const struct attempt *a, struct reader *r)
     char *start = r->data, *end;
     while ((end = memchr(start, '\n', r->used - (size_t)(start - r->data))) != NULL) {
         if (!r->skip)
-            take_line(a, start, (size_t)(end - start));
+            take_line(a, r, start, (size_t)(end - start));
         r->skip = false;
         start = end + 1;
     }
@@ -142,26 +155,42 @@ static int start(const struct attempt *a, const char *log_dir, struct reader *r,
 }
 
 /* Passes the first signal on, forces at the second. */
-static void handle_stop(const struct attempt *a, struct process *p, int64_t *kill_at)
+static void handle_stop(const struct attempt *a, struct process *p, struct ending *end)
 {
     bool stopped = stop_asked(a->stop);
-    if (stop_take_drain(a->stop) && a->launcher->drains)
+    if (stop_take_drain(a->stop) && a->launcher->drains) {
+        display_warn(a->display, "SIGUSR1, as before a time limit: shard %d stops after this cell", a->shard->id);
         (void)kill(p->pid, SIGUSR1);
+    }
     if (!stopped)
         return;
-    if (*kill_at == 0) {
+    if (end->kill_at == 0) {
         display_say(a->display, "stopping; once more to force");
-        *kill_at = pkb_now_ns() + STOP_NS;
+        end->kill_at = pkb_now_ns() + STOP_NS;
         (void)kill(p->pid, SIGTERM);
     }
-    if (a->stop->count > 1 || pkb_now_ns() >= *kill_at)
-        (void)kill(p->pid, SIGKILL); /* its agents die with it, their runners with them */
+    if (a->stop->count > 1)
+        end->kill_at = pkb_now_ns();
+}
+
+/* Agent 0 is gone and the launcher, which should have noticed, is not. */
+static void handle_lingering(const struct reader *r, struct process *p, struct ending *end)
+{
+    int64_t now = pkb_now_ns();
+    if (end->kill_at != 0 || !leader_gone(&r->leader))
+        return;
+    if (end->ask_at == 0)
+        end->ask_at = now + LINGER_NS;
+    if (now < end->ask_at)
+        return;
+    end->kill_at = now + GIVE_UP_NS;
+    (void)kill(p->pid, SIGTERM);
 }
 
 /* Until the launcher has ended and its pipe is empty. A left-over process that holds the pipe open is not waited for. */
 static int watch(const struct attempt *a, struct reader *r, struct process *p, int *status, struct pkb_error *err)
 {
-    int64_t kill_at = 0;
+    struct ending end = {0};
     bool open = true;
     for (;;) {
         struct pollfd fds[] = {{.fd = p->pidfd, .events = POLLIN},
@@ -171,7 +200,10 @@ static int watch(const struct attempt *a, struct reader *r, struct process *p, i
             return pkb_error_errno(err, "poll");
         if (open)
             open = read_lines(a, r);
-        handle_stop(a, p, &kill_at);
+        handle_stop(a, p, &end);
+        handle_lingering(r, p, &end);
+        if (end.kill_at != 0 && pkb_now_ns() >= end.kill_at)
+            (void)kill(p->pid, SIGKILL); /* its agents die with it, their runners with them */
         show(a);
         int ended = process_wait(p, 0, status, err);
         if (ended != 0) {
@@ -242,7 +274,7 @@ static void explain(const char *log_dir, int status, struct attempt_result *resu
 int attempt_run(const struct attempt *a, struct attempt_result *result, struct pkb_error *err)
 {
     struct process p = PROCESS_NONE;
-    struct reader r = {.fd = -1, .data = malloc(MAX_LINE)};
+    struct reader r = {.fd = -1, .data = malloc(MAX_LINE), .leader = LEADER_NONE};
     char *log_dir = attempt_log_dir(a->run->path, a->shard->id, a->number, err);
     int status = 0;
     int rc = -1;
@@ -252,6 +284,7 @@ int attempt_run(const struct attempt *a, struct attempt_result *result, struct p
     else if (log_dir && start(a, log_dir, &r, &p, err) == 0)
         rc = watch(a, &r, &p, &status, err);
     process_kill(&p);
+    leader_end(&r.leader); /* ranks that srun did not take along still hold their place in the allocation */
     if (rc == 0) {
         explain(log_dir, status, result);
         result->stopped = a->stop->count > 0;
