@@ -1,115 +1,84 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What goes wrong on clusters, done to runs at work: no cell is lost, none is recorded twice, and none gets another outcome.
+# What happens to nodes and to Slurm's daemons, done to runs at work: no cell is lost, none is recorded twice, and none gets another
+# outcome.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-start_cluster --nodes 4 --set SlurmdTimeout=6
-
-# sweep NAME SAMPLES: NAME.lua, whose cells take half a second each, and what is to come of it, NAME.expected.
-sweep() {
-    local i
-    mkdir -p "$tmp/store/$1/02_allgather"
-    for ((i = 1; i <= $2; i++)); do
-        sed "s#TEST_PAUSE#400000#; s#TEST_SAMPLE#$1 $i#" "$top/tests/cluster/memory_allgather.c" >"$tmp/store/$1/02_allgather/$i.c"
-        echo "$1 02_allgather $i 2 tiny correct"
-    done | LC_ALL=C sort >"$tmp/$1.expected"
-    cat >"$tmp/$1.lua" <<LUA
-return sweep {
-    candidates = "store", models = { "$1" }, problems = { 2 }, samples = $2, gpus = { 2 }, shapes = { "tiny" },
-    trials = 2, iterations = { warmup = 2, timed = 5 }, limits = { seconds = 30, memory_mb = 4096 },
-}
-LUA
-}
-sweep short 10
-sweep medium 20
-sweep long 120 # longer than Slurm takes to begin the job on another node
-
-node_of() { squeue -h -j "$1" -t R -o %N; }
-over() { ! "$pkb" status "$1" | grep -q 'running    yes'; }
-
-# begin NAME SWEEP OPTION...: submits a run and waits until it has a record; $dir, $job, $node.
-begin() {
-    dir=$tmp/$1
-    submit "$dir" "$tmp/$2.lua" "${@:3}"
-    cp "$tmp/$2.expected" "$tmp/$1.cells"
-    [ "$code" -eq 0 ] || not_ok "$1: it is submitted" "$err"
-    job=$(job_of "$dir" 1)
-    wait_for 30 recorded "$dir" 1 || not_ok "$1: it begins" "$(squeue; cat "$dir"/logs/slurm-* 2>/dev/null)"
-    node=$(node_of "$job")
-}
-
-# complete NAME: the run ends by itself, whole.
-complete() {
-    local run=$tmp/$1
-    wait_for "${2:-60}" over "$run" || not_ok "$1: it does not end" "$(squeue)"
-    check "$1: every cell once, and right" diff "$tmp/$1.cells" <(cells "$run")
-    check "$1: no agent is left" wait_for 10 no_agents "$run"
-}
-
-# incomplete NAME: it has ended early; resume does the rest.
-incomplete() {
-    local run=$tmp/$1
-    wait_for 40 over "$run" || not_ok "$1: it does not end" "$(squeue)"
-    check "$1: no agent is left" wait_for 10 no_agents "$run"
-    check "$1: it is not complete" test "$(cells "$run" | wc -l)" -lt "$(wc -l <"$tmp/$1.cells")"
-    run "$pkb" resume --quiet --wait "$run"
-    expect "$1: resume" 0 ""
-    check "$1: every cell once, and right" diff "$tmp/$1.cells" <(cells "$run")
-}
-
-restart() { mini start --nodes 4 --set SlurmdTimeout=6 --no-wait; }
+settings=(--nodes 4 --set SlurmdTimeout=6)
+start_cluster "${settings[@]}"
+restart() { mini start "${settings[@]}" --no-wait; }
 saved() { [ "$PKB_MINISLURM/state/job_state" -nt "$tmp/now" ]; }
+nodes_of() { grep -ho 'on n[1-4]' "$tmp/$1"/logs/slurm-*_*.log | sort -u; }
 
-# A node is cut off: Slurm requeues the job elsewhere, while the old agents go on in the dark. Meanwhile the other faults, on other nodes.
-begin cut long
+# A node is cut off: Slurm requeues the job elsewhere, while the old agents go on in the dark.
+begin cut
+held cut
 cut=$node
 mini cut "$cut"
+here=(--slurm exclude="$cut")
 
-# Another job takes the node away; Slurm gives the run a new one.
-begin preempt medium --slurm partition=preempt --slurm cpu_partition=cpu --slurm build=here --slurm exclude="$cut"
-start srun --partition=gpu --exclusive --nodelist="$node" true
+# Runs on the other nodes, each held at its second cell.
+begin preempt "${here[@]}" --slurm partition=preempt
+held preempt
+preempted=$node
+start srun --partition=gpu --exclusive --nodelist="$preempted" true
 preemptor=$pid
+here=(--slurm exclude="$cut,$preempted")
+for name in requeue down slurmd; do
+    begin $name "${here[@]}"
+done
 
-begin agent short --slurm exclude="$cut"
-kill -KILL "$(agents "$dir" | tail -n 1)"
-complete agent
-check "agent: a second attempt was made" test -e "$dir/records/shard-000000.002.jsonl"
-
-begin drain short --slurm exclude="$cut"
-scancel --batch --signal=USR1 "$job"
-incomplete drain
-check "drain: nothing was blamed on the node" test "$(grep -l infra_error "$tmp"/drain/records/* | wc -l)" -eq 0
-
-begin cancel short --slurm exclude="$cut"
-run "$pkb" status "$dir"
-expect "cancel: status shows the job" 0 "running on $node"
-run "$pkb" cancel "$dir"
-expect "cancel: pkb cancel" 0 "2 jobs cancelled"
-incomplete cancel
-
-begin requeue short --slurm exclude="$cut"
+held requeue
 scontrol requeue "$job"
-begin slurmd short --slurm exclude="$cut"
+
+# One that is taken out of service: what runs there goes on, what has not begun goes elsewhere.
+sweep drained 3 1
+submit "$tmp/drained" "$tmp/drained.lua" "${here[@]}" --shard-seconds 0.001 --slurm throttle=1
+held drained
+drained=$node
+scontrol update NodeName="$drained" State=DRAIN Reason=test
+open_gate drained
+complete drained
+check "drained: the first task stayed, the others went elsewhere" test "$(nodes_of drained | wc -l)" -eq 2
+scontrol update NodeName="$drained" State=RESUME
+
+held slurmd
 mini kill-slurmd "$node"
 check "slurmd is started again" restart
-begin slurmctld short --slurm exclude="$cut"
+open_gate slurmd
+complete slurmd
+check "slurmd: the task went on" test "$(nodes_of slurmd)" = "on $node"
+
+held down
+scontrol update NodeName="$node" State=DOWN Reason=test
+
+# slurmctld, with all of them in its hands; what it has not saved, it forgets.
+begin slurmctld "${here[@]}"
+held slurmctld
 touch "$tmp/now"
-check "slurmctld saves its state" wait_for 20 saved # what it has not saved, it forgets
+check "slurmctld saves its state" wait_for 20 saved
 mini kill-slurmctld
 check "slurmctld is started again" restart
+open_gate slurmctld
 complete slurmctld
-complete slurmd
-complete requeue 90
-check "requeue: the second attempt is Slurm's" grep -q 'restart 1' "$tmp"/requeue/logs/slurm-*.log
+
+for name in requeue down; do
+    check "$name: the task begins once more" wait_for 60 restarted $name
+    open_gate $name
+    complete $name
+done
 
 check "preempt: the other job has run" wait_for 60 gone "$preemptor"
-complete preempt 90
-check "preempt: it was" grep -q 'restart 1' "$tmp"/preempt/logs/slurm-*_*.log
+check "preempt: the task begins once more" wait_for 60 restarted preempt
+open_gate preempt
+complete preempt
 
 run "$pkb" resume --quiet "$tmp/cut"
 expect "cut: resume leaves what is in the queue" 0 ""
-complete cut 120
-check "cut: the job ran on two nodes" test "$(grep -ho 'on n[1-4]' "$tmp"/cut/logs/slurm-*_*.log | sort -u | wc -l)" -eq 2
+check "cut: the task begins once more" wait_for 90 restarted cut
+open_gate cut # the old agents and the new ones
+complete cut
+check "cut: the job ran on two nodes" test "$(nodes_of cut | wc -l)" -eq 2
 check "cut: the old agents have noticed" grep -q 'has a newer attempt' "$tmp"/cut/logs/shard-000000.001/agent-000.log
 mini heal "$cut"
 finish

@@ -52,7 +52,7 @@ check "no further job" test "$(grep -c '"kind": "build"' "$tmp/built/jobs.json")
 # Over nodes: messages of the reference by TCP, no shared memory.
 for name in files memory; do
     mkdir -p "$tmp/store/$name/02_allgather" "$tmp/blocks"
-    sed "s#TEST_FOLDER#$tmp/blocks#; s#TEST_PAUSE#0#" "$top/tests/cluster/${name}_allgather.c" >"$tmp/store/$name/02_allgather/1.c"
+    sed "s#TEST_FOLDER#$tmp/blocks#; s#TEST_GATE#/#; s#TEST_HOST##" "$top/tests/cluster/${name}_allgather.c" >"$tmp/store/$name/02_allgather/1.c"
 done
 cat >"$tmp/nodes.lua" <<LUA
 return sweep {

@@ -47,22 +47,94 @@ start_cluster() {
 
 queue_empty() { [ -z "$(squeue -h 2>&1)" ]; }
 
-# job_of RUN N: the number of the N-th job that was submitted for a run, from 1.
-job_of() { awk -v n="$2" -F '[:,]' '/"job":/ && ++i == n { gsub(/ /, "", $2); print $2 }' "$1/jobs.json"; }
+# job_of RUN N [KIND]: the number of the N-th job (of that kind: build, evaluate, merge) that was submitted for a run, from 1.
+job_of() {
+    awk -v n="$2" -v kind="${3:-}" -F '[:,]' '
+        { value = $2; gsub(/[ "]/, "", value) }
+        /"job":/ { job = value }
+        /"kind":/ && (kind == "" || value == kind) && ++i == n { print job }' "$1/jobs.json"
+}
 
 jobs_of() { grep -c '"kind": "evaluate"' "$1/jobs.json"; }
 
 # recorded RUN N: at least so many cells have a record.
 recorded() { [ "$(cat "$1"/records/*.jsonl 2>/dev/null | grep -c '"kind":"cell"')" -ge "$2" ]; }
 
-no_agents() { ! pgrep -f -- "--run $1 " >/dev/null; }
+no_agents() { [ -z "$(agents "$1")" ]; }
 
-# agents RUN: pids of its agents (not of srun, whose arguments name them too).
-agents() { pgrep -x pkb-agent | while read -r p; do grep -qzxF -- "$1" "/proc/$p/cmdline" && echo "$p"; done; }
+# agents RUN: pids of its agents (not of srun, whose arguments name them too), in the order of their ranks.
+agents() { pgrep -x pkb-agent | while read -r p; do grep -qzxF -- "$1" "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done; }
 
 # submit RUN SWEEP OPTION...: a run by jobs, not waited for.
 submit() {
     local dir=$1 sweep=$2
     shift 2
     run "$pkb" run --quiet --launcher slurm --slurm exclusive=no "$@" --build-cache "$tmp/cache" --run "$dir" "$sweep"
+}
+
+# ---- runs that wait at a gate while something is done to them ---------------------------------------------------------
+
+# sweep NAME SAMPLES GATED [HOST]: NAME.lua, so many samples of one candidate on 2 ranks. Sample GATED waits in its setup until `open_gate
+# NAME`; HOST is a node on which agents die. What is to come of it: NAME.cells.
+sweep() {
+    local i gate
+    mkdir -p "$tmp/store/$1/02_allgather"
+    for ((i = 1; i <= $2; i++)); do
+        gate=/
+        [ "$i" -ne "$3" ] || gate=$tmp/$1.gate
+        sed "s#TEST_GATE#$gate#g; s#TEST_SAMPLE#$i#; s#TEST_HOST#${4:-}#" "$top/tests/cluster/memory_allgather.c" >"$tmp/store/$1/02_allgather/$i.c"
+        echo "$1 02_allgather $i 2 tiny correct"
+    done | LC_ALL=C sort >"$tmp/$1.cells"
+    cat >"$tmp/$1.lua" <<LUA
+return sweep {
+    candidates = "store", models = { "$1" }, problems = { 2 }, samples = $2, gpus = { 2 }, shapes = { "tiny" },
+    trials = 2, iterations = { warmup = 2, timed = 5 }, limits = { seconds = 300, memory_mb = 4096 },
+}
+LUA
+}
+
+# begin NAME OPTION...: a run of three cells, held at the second; not waited for.
+begin() {
+    sweep "$1" 3 2
+    submit "$tmp/$1" "$tmp/$1.lua" "${@:2}"
+    [ "$code" -eq 0 ] || not_ok "$1: it is submitted" "$err"
+}
+
+# held NAME: waits until the run is at its gate. $dir, $job (of the evaluation), $node.
+held() {
+    dir=$tmp/$1
+    job=$(job_of "$dir" 1 evaluate)
+    wait_for 60 test -e "$tmp/$1.gate.here" || not_ok "$1: it begins" "$(squeue; cat "$dir"/logs/slurm-* 2>/dev/null)"
+    node=$(squeue -h -j "$job" -t R -o %N)
+}
+
+# restarted NAME: the task has begun once more.
+restarted() { grep -q 'restart 1' "$tmp/$1"/logs/slurm-*_*.log; }
+open_gate() { touch "$tmp/$1.gate"; }
+
+over() { ! "$pkb" status "$1" | grep -q 'running    yes'; }
+
+# counted_once RUN CELLS: every cell has one final record, the right one, and the merged results count it once.
+counted_once() {
+    diff "$2" <(cells "$1") && "$pkb" merge --whole "$1" && diff <(wc -l <"$2") <("$pkb" report --csv=cells "$1" | tail -n +2 | wc -l)
+}
+
+# complete NAME [SECONDS]: the run ends by itself, whole.
+complete() {
+    local run=$tmp/$1
+    wait_for "${2:-60}" over "$run" || not_ok "$1: it does not end" "$(squeue; cat "$run"/logs/slurm-*)"
+    check "$1: every cell once, and right" counted_once "$run" "$tmp/$1.cells"
+    check "$1: no agent is left" wait_for 20 no_agents "$run"
+}
+
+# incomplete NAME: it has ended early; resume does the rest.
+incomplete() {
+    local run=$tmp/$1
+    wait_for 60 over "$run" || not_ok "$1: it does not end" "$(squeue; cat "$run"/logs/slurm-*)"
+    check "$1: no agent is left" wait_for 20 no_agents "$run"
+    check "$1: it is not complete" test "$(cells "$run" | wc -l)" -lt "$(wc -l <"$tmp/$1.cells")"
+    open_gate "$1"
+    run "$pkb" resume --quiet --wait "$run"
+    expect "$1: resume" 0 ""
+    check "$1: every cell once, and right" counted_once "$run" "$tmp/$1.cells"
 }
