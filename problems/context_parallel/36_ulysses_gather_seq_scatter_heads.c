@@ -14,20 +14,7 @@
  */
 #include "problems/context_parallel/ulysses.h"
 
-static const struct problem_param params[] = {
-    {"B", 16, 2, true, "batch"},
-    {"S", 16, 5, true, "positions per rank"},
-    {"nh", 8, 8, true, "heads"},
-    {"hd", 64, 8, true, "size of a head"},
-    {"U", 0, 0, true, "length of the sequence without padding; 0: nothing is cut off"},
-};
-
-static int supports(const struct problem_setting *s, struct pkb_error *err)
-{
-    if (kit_require_divisible(s, "nh", err) < 0)
-        return -1;
-    return ulysses_require_unpadded(s, err);
-}
+static const struct problem_param params[] = {ULYSSES_PARAMS};
 
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)
 {
@@ -70,7 +57,7 @@ const struct problem problem_36 = {
     .worlds = "nh % W == 0",
     .params = params,
     .n_params = KIT_COUNT(params),
-    .supports = supports,
+    .supports = ulysses_supports,
     .inputs = inputs,
     .outputs = outputs,
     .init = init,

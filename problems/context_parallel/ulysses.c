@@ -14,8 +14,10 @@ void ulysses_exchange_and_cut(struct rt *rt, const struct rt_group *g, pkb_tenso
         rt_slice(rt, dst, axes_exchanged(rt, g, x, scatter, gather), gather, 0);
 }
 
-int ulysses_require_unpadded(const struct problem_setting *s, struct pkb_error *err)
+int ulysses_supports(const struct problem_setting *s, struct pkb_error *err)
 {
+    if (kit_require_divisible(s, "nh", err) < 0)
+        return -1;
     int64_t kept = problem_int(s, "U"), all = problem_int(s, "S") * s->world;
     if (kept > all)
         return pkb_error_set(err, "U = %lld is more than the %lld positions of all ranks", (long long)kept, (long long)all);

@@ -10,9 +10,18 @@
 void ulysses_exchange_and_cut(struct rt *rt, const struct rt_group *g, pkb_tensor *dst, const pkb_tensor *x, int scatter,
                               int gather);
 
-/* For problems with parameters S, positions per rank, and U, length of the whole sequence without padding: U is 0 or at most W*S; the
- * positions that remain of W*S (U where it is neither 0 nor a multiple of W). */
-int ulysses_require_unpadded(const struct problem_setting *s, struct pkb_error *err);
+/* Of 36 and 38, which gather positions and scatter heads. */
+#define ULYSSES_PARAMS                                                                                                           \
+    {"B", 16, 2, true, "batch"}, {"S", 16, 5, true, "positions per rank"}, {"nh", 8, 8, true, "heads"},                          \
+        {"hd", 64, 8, true, "size of a head"},                                                                                   \
+    {                                                                                                                            \
+        "U", 0, 0, true, "length of the sequence without padding; 0: nothing is cut off"                                         \
+    }
+
+/* W divides nh, and U is at most W*S. Serves as problem.supports. */
+int ulysses_supports(const struct problem_setting *s, struct pkb_error *err);
+
+/* What remains of W*S positions: U where it is neither 0 nor a multiple of W. */
 int64_t ulysses_positions_kept(const struct problem_setting *s);
 
 /* Cost of exchanging a tensor of so many elements of T: it is read, written, and all but a rank's own piece sent, once. */

@@ -33,16 +33,9 @@ static int64_t feature_rows(int64_t rows)
 
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)
 {
-    int64_t capacity = cyclic_capacity(s);
-    kit_tensor(&t[FEATURES], "local_features", s->dtype, RT_SHAPE(feature_rows(capacity), problem_int(s, "D")));
-    kit_tensor(&t[INV], "inv", PKB_I64, RT_SHAPE(capacity));
-    kit_tensor(&t[COUNTS_SENT], "counts_sent", PKB_I64, RT_SHAPE(s->world));
-    kit_tensor(&t[COUNTS_RECEIVED], "counts_received", PKB_I64, RT_SHAPE(s->world));
+    kit_tensor(&t[FEATURES], "local_features", s->dtype, RT_SHAPE(feature_rows(cyclic_capacity(s)), problem_int(s, "D")));
     kit_partial_rows(&t[FEATURES]);
-    kit_partial_rows(&t[INV]);
-    kit_host(&t[COUNTS_SENT]);
-    kit_host(&t[COUNTS_RECEIVED]);
-    return 4;
+    return 1 + cyclic_describe(s, &t[INV]);
 }
 
 static int outputs(const struct problem_setting *s, struct problem_tensor *t)

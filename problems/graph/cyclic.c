@@ -21,6 +21,17 @@ int cyclic_supports(const struct problem_setting *s, struct pkb_error *err)
     return kit_require_least(s, "least", 1, err);
 }
 
+int cyclic_describe(const struct problem_setting *s, struct problem_tensor *t)
+{
+    kit_tensor(&t[0], "inv", PKB_I64, RT_SHAPE(cyclic_capacity(s)));
+    kit_tensor(&t[1], "counts_sent", PKB_I64, RT_SHAPE(s->world));
+    kit_tensor(&t[2], "counts_received", PKB_I64, RT_SHAPE(s->world));
+    kit_partial_rows(&t[0]);
+    kit_host(&t[1]);
+    kit_host(&t[2]);
+    return 3;
+}
+
 static int64_t rows_between(const struct problem_setting *s, const struct rng *rng, int from, int to)
 {
     int64_t rows = cyclic_rows(s);

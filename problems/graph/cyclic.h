@@ -23,6 +23,9 @@ int64_t cyclic_capacity(const struct problem_setting *s);
 /* 0, or -1 with the reason. Serves as problem.supports. */
 int cyclic_supports(const struct problem_setting *s, struct pkb_error *err);
 
+/* Describes inv, an index per received row, and the host lists counts_sent and counts_received; returns 3. */
+int cyclic_describe(const struct problem_setting *s, struct problem_tensor *t);
+
 /* Fills two host lists: rows to the peers and from them, in cyclic order. Every pair of ranks has a random number of 0 to 2R, a
  * rank with itself 1 to 2R (hardened), or R (pkb). */
 void cyclic_fill_counts(const struct problem_setting *s, struct problem_inputs *set, int to_peers, int from_peers);
