@@ -104,6 +104,21 @@ void kernel_iota(enum arithmetic type, void *d, double first, double step, size_
     }                                                                                                                            \
     break
 
+/* The cases of enum rt_binary that mean the same for every type. */
+#define COMPARISONS                                                                                                              \
+    case RT_EQ:                                                                                                                  \
+        ZIP(x == y);                                                                                                             \
+    case RT_NE:                                                                                                                  \
+        ZIP(x != y);                                                                                                             \
+    case RT_LT:                                                                                                                  \
+        ZIP(x < y);                                                                                                              \
+    case RT_LE:                                                                                                                  \
+        ZIP(x <= y);                                                                                                             \
+    case RT_GT:                                                                                                                  \
+        ZIP(x > y);                                                                                                              \
+    case RT_GE:                                                                                                                  \
+        ZIP(x >= y)
+
 /* NaN wins, on either side. */
 #define LESSER(x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
 #define GREATER(x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
@@ -172,18 +187,7 @@ static void binary_i64(enum rt_binary op, int64_t *d, const int64_t *a, const in
         ZIP(x > y ? x : y);
     case RT_MOD:
         ZIP(WRAP(x, -, WRAP(floor_divide(x, y), *, y)));
-    case RT_EQ:
-        ZIP(x == y);
-    case RT_NE:
-        ZIP(x != y);
-    case RT_LT:
-        ZIP(x < y);
-    case RT_LE:
-        ZIP(x <= y);
-    case RT_GT:
-        ZIP(x > y);
-    case RT_GE:
-        ZIP(x >= y);
+        COMPARISONS;
     case RT_BINARY_COUNT:
         break;
     }

@@ -54,18 +54,7 @@ static void NAME(binary)(enum rt_binary op, T *d, const T *a, const T *b, size_t
         ZIP(GREATER(x, y));
     case RT_MOD:
         ZIP(x - MATH(floor)(x / y) * y);
-    case RT_EQ:
-        ZIP(x == y);
-    case RT_NE:
-        ZIP(x != y);
-    case RT_LT:
-        ZIP(x < y);
-    case RT_LE:
-        ZIP(x <= y);
-    case RT_GT:
-        ZIP(x > y);
-    case RT_GE:
-        ZIP(x >= y);
+        COMPARISONS;
     case RT_BINARY_COUNT:
         break;
     }
