@@ -148,17 +148,11 @@ static void outcome_values(struct sheet *s, const struct metrics_sample *m)
 
 static void change_row(struct sheet *s, const struct report_data *d, const struct report_cell *now, const struct report_cell *was)
 {
-    const struct report_setting *x = &d->cells.settings[now->setting];
     bool timed = both_timed(&now->sample, &was->sample);
     double ratio = timed ? now->sample.speedup / was->sample.speedup : 0;
     if (now->sample.outcome == was->sample.outcome && (!timed || fabs(ratio - 1) <= WORTH_A_LINE))
         return;
-    sheet_text(s, TONE_NONE, "%s", x->name);
-    sheet_number(s, TONE_NONE, x->world);
-    sheet_text(s, TONE_NONE, "%s", x->dtype);
-    sheet_text(s, TONE_NONE, "%s", x->shape);
-    sheet_text(s, TONE_NONE, "%s", d->models[now->model]);
-    sheet_number(s, TONE_NONE, now->sample.number);
+    report_cell_values(s, d, now->setting, now->model, now->sample.number);
     outcome_values(s, &was->sample);
     outcome_values(s, &now->sample);
     if (timed)
@@ -267,12 +261,7 @@ static struct sheet *cells_sheet(const struct report_data *d)
 {
     struct sheet *s =
         sheet_create("changes", "What changed, cell by cell", "Another outcome, or a speedup that changed by more than 5 %.");
-    sheet_column(s, "problem", "problem", SHEET_TEXT, SHEET_EVERYWHERE);
-    sheet_column(s, "world", "ranks", SHEET_COUNT, SHEET_EVERYWHERE);
-    sheet_column(s, "dtype", "dtype", SHEET_TEXT, d->n_dtypes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
-    sheet_column(s, "shape", "shape", SHEET_TEXT, d->n_shapes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
-    sheet_column(s, "model", "model", SHEET_TEXT, SHEET_EVERYWHERE);
-    sheet_column(s, "sample", "sample", SHEET_COUNT, SHEET_EVERYWHERE);
+    report_cell_columns(s, d);
     sheet_column(s, "was", "was", SHEET_TEXT, SHEET_EVERYWHERE);
     sheet_column(s, "speedup_was", "speedup", SHEET_SPEEDUP, SHEET_EVERYWHERE);
     sheet_column(s, "now", "now", SHEET_TEXT, SHEET_EVERYWHERE);

@@ -177,22 +177,11 @@ struct sheet *report_sheet_new(const struct report_data *d, const struct new_ker
         "of the others without an answer.",
         d->p);
     struct sheet *s = sheet_create("new", "New kernels: fast where no other model is", note);
-    sheet_column(s, "problem", "problem", SHEET_TEXT, SHEET_EVERYWHERE);
-    sheet_column(s, "world", "ranks", SHEET_COUNT, SHEET_EVERYWHERE);
-    sheet_column(s, "dtype", "dtype", SHEET_TEXT, d->n_dtypes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
-    sheet_column(s, "shape", "shape", SHEET_TEXT, d->n_shapes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
-    sheet_column(s, "model", "model", SHEET_TEXT, SHEET_EVERYWHERE);
-    sheet_column(s, "sample", "sample", SHEET_COUNT, SHEET_EVERYWHERE);
+    report_cell_columns(s, d);
     sheet_column(s, "speedup", "speedup", SHEET_SPEEDUP, SHEET_EVERYWHERE);
     sheet_column(s, "open", "open", SHEET_COUNT, SHEET_EVERYWHERE);
     for (size_t i = 0; i < n; i++) {
-        const struct report_setting *x = &d->cells.settings[rows[i].setting];
-        sheet_text(s, TONE_NONE, "%s", x->name);
-        sheet_number(s, TONE_NONE, x->world);
-        sheet_text(s, TONE_NONE, "%s", x->dtype);
-        sheet_text(s, TONE_NONE, "%s", x->shape);
-        sheet_text(s, TONE_NONE, "%s", d->models[rows[i].model]);
-        sheet_number(s, TONE_NONE, rows[i].sample);
+        report_cell_values(s, d, rows[i].setting, rows[i].model, rows[i].sample);
         sheet_number(s, TONE_GOOD, rows[i].speedup);
         sheet_number(s, rows[i].unknown ? TONE_FAIR : TONE_FAINT, (double)rows[i].unknown);
     }
@@ -230,10 +219,7 @@ struct sheet *report_sheet_problems(const struct report_data *d)
 {
     struct sheet *s = sheet_create(
         "problems", "Problems", "The fastest correct candidate, and one mark per sample: the marks are those of the outcomes.");
-    sheet_column(s, "problem", "problem", SHEET_TEXT, SHEET_EVERYWHERE);
-    sheet_column(s, "world", "ranks", SHEET_COUNT, SHEET_EVERYWHERE);
-    sheet_column(s, "dtype", "dtype", SHEET_TEXT, d->n_dtypes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
-    sheet_column(s, "shape", "shape", SHEET_TEXT, d->n_shapes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
+    report_setting_columns(s, d);
     sheet_column(s, "baseline_ns", "baseline", SHEET_TIME, SHEET_EVERYWHERE);
     sheet_column(s, "best", "fastest", SHEET_TEXT, SHEET_EVERYWHERE);
     sheet_column(s, "best_ns", "time", SHEET_TIME, SHEET_EVERYWHERE);

@@ -108,3 +108,29 @@ void report_open_values(struct sheet *s, const struct metrics *m)
     sheet_number(s, infra ? TONE_BAD : TONE_FAINT, (double)infra);
     sheet_number(s, TONE_NONE, (double)m->untimed);
 }
+
+void report_setting_columns(struct sheet *s, const struct report_data *d)
+{
+    sheet_column(s, "problem", "problem", SHEET_TEXT, SHEET_EVERYWHERE);
+    sheet_column(s, "world", "ranks", SHEET_COUNT, SHEET_EVERYWHERE);
+    sheet_column(s, "dtype", "dtype", SHEET_TEXT, d->n_dtypes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
+    sheet_column(s, "shape", "shape", SHEET_TEXT, d->n_shapes > 1 ? SHEET_EVERYWHERE : SHEET_DATA);
+}
+
+void report_cell_columns(struct sheet *s, const struct report_data *d)
+{
+    report_setting_columns(s, d);
+    sheet_column(s, "model", "model", SHEET_TEXT, SHEET_EVERYWHERE);
+    sheet_column(s, "sample", "sample", SHEET_COUNT, SHEET_EVERYWHERE);
+}
+
+void report_cell_values(struct sheet *s, const struct report_data *d, int setting, int model, int sample)
+{
+    const struct report_setting *x = &d->cells.settings[setting];
+    sheet_text(s, TONE_NONE, "%s", x->name);
+    sheet_number(s, TONE_NONE, x->world);
+    sheet_text(s, TONE_NONE, "%s", x->dtype);
+    sheet_text(s, TONE_NONE, "%s", x->shape);
+    sheet_text(s, TONE_NONE, "%s", d->models[model]);
+    sheet_number(s, TONE_NONE, sample);
+}

@@ -47,4 +47,9 @@ int report_latex(const struct report_data *d, const struct report_sheets *s, FIL
 void report_open_columns(struct sheet *s);
 void report_open_values(struct sheet *s, const struct metrics *m);
 
+/* Which problem on how many ranks, with a dtype and a shape where the run has several; and of which cell. */
+void report_setting_columns(struct sheet *s, const struct report_data *d);
+void report_cell_columns(struct sheet *s, const struct report_data *d);
+void report_cell_values(struct sheet *s, const struct report_data *d, int setting, int model, int sample);
+
 #endif
