@@ -101,7 +101,8 @@ static void softmaxes(const struct gpu_pair *pair, int type)
             bool wide = to[k] == PKB_F64;
             struct op_case c = {"softmax", call_softmax, .n_in = 1, .in = {FORM(type, rows[i][0], rows[i][1])}};
             c.dst = FORM(to[k], rows[i][0], rows[i][1]);
-            c.tolerance = (struct gpu_tolerance){2 * dtype_roundoff(to[k]) + (wide ? 1e-12 + (double)rows[i][1] * 0x1p-53 : 1e-5), k == 0 ? least : 1e-30};
+            c.tolerance = (struct gpu_tolerance){2 * dtype_roundoff(to[k]) + (wide ? 1e-12 + (double)rows[i][1] * 0x1p-53 : 1e-5),
+                                                 k == 0 ? least : 1e-30};
             run_case(pair, &c);
             c.run = call_softmax_in_place;
             if (to[k] == type)
