@@ -14,7 +14,8 @@ const struct problem *problem_find(const char *name, struct pkb_error *err);
 json_t *problem_text_brief(const struct problem *p);
 
 /* Everything about a problem at a world size, on standard output: parameters, the tensors, cost and checks of rank 0 for the paper's and
- * the tiny values, and the source of the reference. 0, or -1 when the source cannot be read or memory runs out. */
+ * the tiny values, what is said in headers (problem_notes.h), and the source of the reference. 0, or -1 when a file cannot be read or memory
+ * runs out. */
 int problem_text_show(const struct problem *p, int world, struct pkb_error *err);
 int problem_text_show_json(const struct problem *p, int world, struct pkb_error *err);
 

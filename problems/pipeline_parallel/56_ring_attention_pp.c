@@ -12,9 +12,9 @@
  * One rank     one layer. Two ranks: no ring, the hand-over alone.
  * Arithmetic   z, ctx and out are rounded to T; attention is f32 for every T; sums of the products f32 (f64 for f64). The hand-over is
  *              a copy.
- * Check        layer.h, with two layers' tolerance in stage 1, whose input has errors.
+ * Check        problems/context_parallel/layer.h, with two layers' tolerance in stage 1, whose input has errors.
  * Inputs       x N(0,1), in stage 1 other numbers than in stage 0, so that using them shows (the pkb profile has the same);
- *              weights see layer.h.
+ *              weights see problems/context_parallel/layer.h.
  */
 #include "problems/context_parallel/layer.h"
 

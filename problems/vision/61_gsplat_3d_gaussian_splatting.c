@@ -9,7 +9,7 @@
  *              Gaussians, the same cameras everywhere).
  * Outputs      n_records records for the own cameras, different on every rank, with room for all pairs: camera_ids and gaussian_ids of
  *              i64, radii (n, 2) of i32; of T: means2d (n, 2), depths (n), conics (n, 3), opacities (n), colors (n, Dc). A pair (camera
- *              g, Gaussian i) has a record if both of its radii are positive (vision/projection.h has the formulas). Records come by
+ *              g, Gaussian i) has a record if both of its radii are positive (problems/vision/projection.h has the formulas). Records come by
  *              ascending source rank, then camera, then Gaussian. camera_ids is g - r*C for the receiving rank r; gaussian_ids is i, the
  *              number on its source, plus the sum of N_q over the ranks q < r below the RECEIVING rank, as upstream has it: ids of
  *              different sources may be equal.
@@ -18,7 +18,7 @@
  * Arithmetic   f32 (f64 for f64) from T, in any order; one rounding to T.
  * Check        numbers, ids, radii, opacities, colors exact; others up to 2 u of themselves and what f32 may lose: 1e-5 of means2d and
  *              depths, 4e-6 of the image's size and 2e-6, and 1e-3 of conics and 5e-5. u is the roundoff of T.
- * Inputs       vision/gaussians.h: every decision is clear.
+ * Inputs       problems/vision/gaussians.h: every decision is clear.
  * Ideal cost   with everything visible; links: the smaller of the records and the raw Gaussians to every rank.
  */
 #include <math.h>

@@ -40,6 +40,17 @@ check "problems names every family once" test -z "$(grep '^[a-z]' "$tmp/stdout" 
 run "$pkb" problems --family collective --json
 expect "a family as JSON" 0 '"name": "01_allreduce"'
 check "and no other family" test "$(grep -c '"family"' "$tmp/stdout")" = "$(grep -c '"family": "collective"' "$tmp/stdout")"
+shown() {
+    local n
+    for n in $("$pkb" problems --json | sed -n 's/.*"id": *\([0-9]*\).*/\1/p'); do
+        "$pkb" problems show "$n" >/dev/null || return
+    done
+}
+check "every problem is shown with the headers that it refers to" shown
+run "$pkb" problems show 43 --gpus 4
+expect "a header that a problem refers to" 0 "notes (problems/fsdp_zero/adam.h)"
+run "$pkb" problems show 67 --gpus 4
+expect "a shape that is another one on other ranks" 0 "[48], differs between ranks"
 run "$pkb" problems show gemm_allreduce --gpus 4
 expect "show a problem" 0 "struct problem"
 says "its tensors" "A_local"
