@@ -98,12 +98,14 @@ struct pkb_context {
     void *stream;            /* cudaStream_t on GPUs, NULL on the host backend */
     const pkb_param *params; /* n_params named numbers; values may change from call to call */
 
-    /* Collective over all ranks, in the same order with the same size. Fills *symm. Returns 0, or -1 when memory runs out.
+    /* Collective over all ranks, in the same order with the same size, also where tensors have other shapes on other ranks. Fills
+     * *symm. Returns 0, or -1 when memory runs out.
      * The block lives until the runner ends. Not to be called from inside a timed call more often than needed: it is slow. */
     int (*symm_alloc)(const pkb_context *ctx, size_t bytes, pkb_symm *symm);
 
     /* Barrier over all ranks, ordered with ctx->stream: what any rank did before it (in stream order), stores to peers
-     * included, is visible to every rank after it. Returns 0, or -1 when the world is broken. */
+     * included, is visible to every rank after it. It may be called in pkb_setup, too. Returns 0, or -1 when the world is
+     * broken. */
     int (*barrier)(const pkb_context *ctx);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rank publishes its rows in the order of the experts, and where the blocks for its peers begin. Receivers copy each row from its
- * source to its final place: the exchange and the grouping by local expert are one copy. */
+/* Every rank publishes its rows in the order of the experts, and where the blocks for its peers begin. Receivers copy each row
+ * from its source to its final place: the exchange and the grouping by local expert are one copy. */
 #include <pkb/candidate.h>
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rank pushes each chunk of its vector to the rank that normalises it; that rank reduces and normalises row by row, while the row
- * is in the cache. */
+/* Every rank pushes each chunk of its vector to the rank that normalises it; that rank reduces and normalises row by row,
+ * while the row is in the cache. */
 #include <pkb/candidate.h>
 
 #include <math.h>

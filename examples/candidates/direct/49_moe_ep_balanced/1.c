@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows carry their return address: every rank stores its tokens, with their number and weight, in its own slot at the experts' ranks, and
- * an expert stores its weighted results where the combination reads them. No counts are exchanged first, and no order is restored. */
+/* Rows carry their return address: every rank stores its tokens, with their number and weight, in its own slot at the experts'
+ * ranks, and an expert stores its weighted results where the combination reads them. No counts are exchanged first, and no
+ * order is restored. */
 #include <pkb/candidate.h>
 
 #include <math.h>

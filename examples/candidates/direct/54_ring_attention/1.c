@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No ring: every rank publishes its keys and values, and reads those of its peers where they are. Scores are formed and consumed key by
- * key (online softmax), from the own shard on down, so that nothing is stored between the shards. */
+/* No ring: every rank publishes its keys and values, and reads those of its peers where they are. Scores are formed and
+ * consumed key by key (online softmax), from the own shard on down, so that nothing is stored between the shards. */
 #include <pkb/candidate.h>
 
 #include <math.h>

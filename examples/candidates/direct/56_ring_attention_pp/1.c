@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks wait for those alone that they need: for the members of their own stage, whose keys and values they read in place of a ring, and
- * for their partner in the other stage. Counters in symmetric memory say how far a rank is; a barrier would be one of all ranks. */
+/* Ranks wait for those alone that they need: for the members of their own stage, whose keys and values they read in place of a
+ * ring, and for their partner in the other stage. Counters in symmetric memory say how far a rank is; a barrier would be one
+ * of all ranks. */
 #include <pkb/candidate.h>
 
 #include <math.h>
@@ -206,7 +207,8 @@ void pkb_teardown(const pkb_context *ctx)
     free(row);
 }
 
-/* The input of stage 1 is in the own block when the partner has handed it over; once it is copied, the partner may write there again. */
+/* The input of stage 1 is in the own block when the partner has handed it over; once it is copied, the partner may write there
+ * again. */
 static void take(const pkb_context *ctx)
 {
     wait_for(ctx->rank, HANDED, call + 1);

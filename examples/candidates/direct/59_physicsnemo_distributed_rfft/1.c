@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transform along the complete axis stores its results at the ranks that own the frequencies, already transposed; one barrier; the
- * other transform. Both are mixed-radix transforms of any length. */
+/* The transform along the complete axis stores its results at the ranks that own the frequencies, already transposed; one
+ * barrier; the other transform. Both are mixed-radix transforms of any length. */
 #include <pkb/candidate.h>
 
 #include <complex.h>
@@ -23,8 +23,8 @@ static number product(number a, number b)
     return CMPLXF(re, im);
 }
 
-/* Transform of the n elements src[0], src[stride], ..., into dst: of the residue classes modulo the smallest factor of n first, which are
- * then combined. root has the N-th roots of unity, N = n * step. */
+/* Transform of the n elements src[0], src[stride], ..., into dst: of the residue classes modulo the smallest factor of n
+ * first, which are then combined. root has the N-th roots of unity, N = n * step. */
 static void transform(number *dst, const number *src, int64_t n, int64_t stride, const number *root, int64_t step, number *work)
 {
     int64_t radix = 2, part;

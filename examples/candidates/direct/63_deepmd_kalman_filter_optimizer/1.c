@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One barrier for both exchanges: every rank publishes its term, its error and its vectors P H before the sum over the ranks is known, and
- * all ranks update all weights. */
+/* One barrier for both exchanges: every rank publishes its term, its error and its vectors P H before the sum over the ranks
+ * is known, and all ranks update all weights. */
 #include <pkb/candidate.h>
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Features are published once; peers are told which rows they get, and read them where they are: what is gathered is copied once, from the
- * source's features to the receiver's output. */
+/* Features are published once; peers are told which rows they get, and read them where they are: what is gathered is copied
+ * once, from the source's features to the receiver's output. */
 #include <pkb/candidate.h>
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rank publishes its rows as they are, and their order by owner; owners copy their rows from all peers. Nobody counts first: how
- * many rows there are is known when they have been copied. */
+/* Every rank publishes its rows as they are, and their order by owner; owners copy their rows from all peers. Nobody counts
+ * first: how many rows there are is known when they have been copied. */
 #include <pkb/candidate.h>
 
 #include <stdlib.h>

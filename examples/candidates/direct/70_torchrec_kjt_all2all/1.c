@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rank publishes its lists and where those of each feature begin; owners copy the lists of their features from all ranks, already in
- * the order feature, rank, sample. The three exchanges of the usual program (sizes, lengths, values) are one barrier. */
+/* Every rank publishes its lists and where those of each feature begin; owners copy the lists of their features from all
+ * ranks, already in the order feature, rank, sample. The three exchanges of the usual program (sizes, lengths, values) are one
+ * barrier. */
 #include <pkb/candidate.h>
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over the local logits gives maximum, sum of exponentials relative to it, and the target's logit; these three numbers per
- * token go to the rank that owns the token, which combines them and stores the losses at all peers. */
+/* One pass over the local logits gives maximum, sum of exponentials relative to it, and the target's logit; these three
+ * numbers per token go to the rank that owns the token, which combines them and stores the losses at all peers. */
 #include <pkb/candidate.h>
 
 #include <math.h>

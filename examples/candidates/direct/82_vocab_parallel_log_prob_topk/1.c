@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only what can be kept travels: with top-k every rank sends its k best entries of a row (and those that tie with the last) and the
- * target's logit to the rank that owns the token, which filters them and stores the result at all peers. */
+/* Only what can be kept travels: with top-k every rank sends its k best entries of a row (and those that tie with the last)
+ * and the target's logit to the rank that owns the token, which filters them and stores the result at all peers. */
 #include <pkb/candidate.h>
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No samples and no buckets: every rank publishes its values sorted, finds by bisection over all peers' lists where its piece of the result
- * begins and ends, and merges just that. Values are sorted as integers of the same order. */
+/* No samples and no buckets: every rank publishes its values sorted, finds by bisection over all peers' lists where its piece
+ * of the result begins and ends, and merges just that. Values are sorted as integers of the same order. */
 #include <pkb/candidate.h>
 
 #include <stdlib.h>
@@ -76,8 +76,8 @@ static int64_t all_below(const pkb_context *ctx, size_t offset, uint64_t key)
     return n;
 }
 
-/* How many entries of each list are among the first `position` of all: those below the key at the position, and of those equal to it as
- * many as are missing, by ascending rank. */
+/* How many entries of each list are among the first `position` of all: those below the key at the position, and of those equal
+ * to it as many as are missing, by ascending rank. */
 static void cut(const pkb_context *ctx, size_t offset, int64_t position, int64_t *taken)
 {
     uint64_t key = 0;
@@ -110,8 +110,8 @@ static void merge(const pkb_context *ctx, size_t offset, const pkb_tensor *sorte
     }
 }
 
-/* Shapes differ between ranks, and a block must have the same size on all. The output has room for a W-th of everybody's values, rounded
- * up, and no rank has more values than all together. */
+/* Shapes differ between ranks, and a block must have the same size on all. The output has room for a W-th of everybody's
+ * values, rounded up, and no rank has more values than all together. */
 int pkb_setup(const pkb_context *ctx, const pkb_tensor *in, const pkb_tensor *out)
 {
     (void)in;

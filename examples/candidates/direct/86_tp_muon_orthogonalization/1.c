@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The norm needs no exchange of its own: it is the root of the trace of the first Gram matrix, which is divided by it afterwards. Gram
- * matrices are symmetric: half of one is computed and published, and all ranks add all of them. */
+/* The norm needs no exchange of its own: it is the root of the trace of the first Gram matrix, which is divided by it
+ * afterwards. Gram matrices are symmetric: half of one is computed and published, and all ranks add all of them. */
 #include <pkb/candidate.h>
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slab with its borders is symmetric memory: every rank stores its outer rows right into its neighbours' slabs, computes the rows that
- * need no neighbour, and after one barrier the others. */
+/* The slab with its borders is symmetric memory: every rank stores its outer rows right into its neighbours' slabs, computes
+ * the rows that need no neighbour, and after one barrier the others. */
 #include <pkb/candidate.h>
 
 #include <stdlib.h>
