@@ -16,9 +16,9 @@
  *              4. o' (B, Sl, nh, hd): the own positions of all heads (problem 37);   out = o' w_o^T.
  * One rank     the exchanges are copies.
  * Arithmetic   p, both stages of A, P, o and out are rounded to T; sums in f32 (f64 for f64). Keeping A and P in f32 is right, too.
- * Check        rows of H elements: largest error 0.06, root mean square 0.02 times the row's (bf16), 1e-4 (f32), in proportion to the
- *              unit roundoff for f16 and f64. The norm of the whole: half of the latter. (Single rows computed in f64
- *              are up to 0.0104 off.)
+ * Check        rows of H elements: largest error 0.06, root mean square 0.02 times the row's (bf16), 1e-4 (f32), in proportion to
+ *              the unit roundoff for f16 (from bf16) and f64 (from f32). The norm of the whole: half of the latter. (Single rows
+ *              computed in f64 are up to 0.0104 off.)
  * Inputs       x N(0,1), weights N(0,1) / sqrt(H); the pkb profile has weights N(0,1), with which the softmax picks a maximum that
  *              roundings move.
  * Variant 0    As every position stays for itself there, no communication is needed: the

@@ -98,8 +98,8 @@ void attention_check(const struct problem_setting *s, int64_t row, double errors
 void attention_check_limits(const struct problem_setting *s, int64_t row, double largest, double root_mean_square,
                             struct problem_check *check)
 {
-    double in_bf16 = dtype_roundoff(s->dtype) / dtype_roundoff(PKB_BF16);
+    double u = dtype_roundoff(s->dtype), wide = 1e-4 * u / dtype_roundoff(PKB_F32), narrow = u / dtype_roundoff(PKB_BF16);
     *check = (struct problem_check){.kind = CHECK_ROWS, .row = row};
-    check->row_max = s->dtype == PKB_F32 ? 1e-4 : largest * in_bf16;
-    check->row_rms = s->dtype == PKB_F32 ? 1e-4 : root_mean_square * in_bf16;
+    check->row_max = kit_is_narrow(s) ? largest * narrow : wide;
+    check->row_rms = kit_is_narrow(s) ? root_mean_square * narrow : wide;
 }

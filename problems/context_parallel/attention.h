@@ -31,7 +31,8 @@ pkb_tensor *attention_probabilities(struct rt *rt, const pkb_tensor *scores, con
  * the arithmetic is f32. `errors` multiplies u where roundings add up. */
 void attention_check(const struct problem_setting *s, int64_t row, double errors, struct problem_check *check);
 
-/* The same where sums are in f64 for f64: limits given for bf16, in proportion to the unit roundoff for f16 and f64, 1e-4 both for f32. */
+/* The same where sums are in f64 for f64: limits given for bf16, in proportion to the unit roundoff for f16; 1e-4 both for f32,
+ * where the order of sums is what differs, in proportion for f64. */
 void attention_check_limits(const struct problem_setting *s, int64_t row, double largest, double root_mean_square,
                             struct problem_check *check);
 
