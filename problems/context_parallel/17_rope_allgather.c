@@ -9,7 +9,8 @@
  *              position p*S + t of an output is e of rank p's position t, for x = q and k.
  * One rank     q_out = e(q), k_out = e(k).
  * Arithmetic   three roundings to T per element; one rounding of all in f32 is right, too.
- * Check        |y - e| <= 2 u (|x*cos| + |rot(x)*sin|) + 2 u |e|, which covers both; u is the unit roundoff of T.
+ * Check        |y - e| <= 2 u (|x*cos| + |rot(x)*sin|) + 2 u |e|, which covers both; u is the unit roundoff of T. f16 has two
+ *              steps of its smallest numbers in addition.
  * Inputs       N(0,1), in both profiles. That cos and sin are no cosines and sines makes a swapped half, a wrong sign or a missing batch
  *              index visible.
  */
@@ -114,6 +115,7 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
         rt_unary(c->rt, RT_ABS, result, &c->out[i]);
         rt_binary(c->rt, RT_ADD, tol[i], tol[i], result);
         rt_binary_scalar(c->rt, RT_MUL, tol[i], tol[i], 2 * roundoff);
+        rt_binary_scalar(c->rt, RT_ADD, tol[i], tol[i], 2 * kit_least_step(c->setting));
     }
 }
 

@@ -21,7 +21,7 @@
  * One rank     nothing moves but the weighted sum.
  * Arithmetic   f32 (f64 for T = f64), rounded to T where said; with k = 2 the order does not matter.
  * Check        |out - outr| <= (k + 1) * u * sum over i of |v[i]|, with u the unit roundoff of T: k roundings in the reference,
- *              one in a result that keeps products and sum in f32.
+ *              one in a result that keeps products and sum in f32. f16 has as many steps of its smallest numbers in addition.
  * Inputs vary  with the number of the set as in 28: every third as published, the others consistent with the routings of all
  *              ranks. x is N(0,1), also in the rows that do not count; w is the softmax of k numbers of N(0,1).
  * Ideal cost   of balanced splits.
@@ -148,6 +148,7 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
     rt_unary(c->rt, RT_ABS, size, rows);
     moe_combine(c, tol[0], size, &c->in[PERM], k);
     rt_binary_scalar(c->rt, RT_MUL, tol[0], tol[0], (double)(k + 1) * dtype_roundoff(c->setting->dtype));
+    rt_binary_scalar(c->rt, RT_ADD, tol[0], tol[0], (double)(k + 1) * kit_least_step(c->setting));
 }
 
 static void check(const struct problem_setting *s, int output, struct problem_check *check)
