@@ -15,9 +15,10 @@
  * Check        |avg - ref| <= 2 * u * |ref| + 1e-6 * sum_r |x_r| / W + (sum of scale_b over the ranks whose quotient |grad[i] /
  *              scale_b| lies within 1e-4 of an integer + 1/2) / W: there a scale that differs in its last bit decides
  *              otherwise. u is the unit roundoff of T; f16 has in addition the step of its smallest numbers.
- * Inputs       N(0,1) times 2^k, k in -6 .. 6 for every block and rank; one block is zero on all ranks, and in one a single
- *              element is 1000 times as large, which moves the others to few integers. The error of the integers, at most half
- *              a scale, is then far above the tolerance, so that a plain mean does not pass. The pkb profile is N(0,1).
+ * Inputs       N(0,1) times 2^k, k in -6 .. 6 for every block and rank; one block is zero on all ranks, and in one, whose k is
+ *              at most 0 so that f16 holds it, a single element is 1000 times as large, which moves the others to few integers.
+ *              The error of the integers, at most half a scale, is then far above the tolerance, so that a plain mean does not
+ *              pass. The pkb profile is N(0,1).
  */
 #include <math.h>
 
@@ -92,10 +93,11 @@ static double block_value(const void *arg, size_t i)
     const struct blocks *b = arg;
     size_t block = i / b->size;
     int exponent = (int)rng_integer(&b->exponents, block, -LARGEST_EXPONENT, LARGEST_EXPONENT + 1);
-    double factor = block == b->outlier && i % b->size == 0 ? OUTLIER : 1;
     if (block == b->zero)
         return 0;
-    return ldexp(factor * rng_normal(&b->values, i), exponent);
+    if (block == b->outlier)
+        return ldexp((i % b->size == 0 ? OUTLIER : 1) * rng_normal(&b->values, i), exponent < 0 ? exponent : 0);
+    return ldexp(rng_normal(&b->values, i), exponent);
 }
 
 static void init(const struct problem_setting *s, struct problem_inputs *set)
