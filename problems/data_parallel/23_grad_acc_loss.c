@@ -16,9 +16,10 @@
  *                  |loss_sum - ref| <= (W + 3) * u * S,   |normalized_loss - ref| <= (W + 3) * u * S / g,
  *                  |grad_loss - ref| <= 5 * u * (|v| + |w|).
  * Inputs       loss = 4 * N(0,1), in even trials 2 more; local_valid uniform in 1 .. M*N, in every other trial 0 on one rank,
- *              whose loss is then NaN or infinite; grad_norm_loss N(0,1) and grad_loss_sum 1e-6 * N(0,1), the same on all
- *              ranks. For f16 fewer tokens, so that sums are finite. The pkb profile has loss N(0,1), M*N tokens everywhere,
- *              gradients 1 and 0.
+ *              whose loss is then NaN or infinite; grad_norm_loss N(0,1) and grad_loss_sum, of the same sign, 0.5 to 1.5 over
+ *              M*N, so that w is as large as v and does not cancel it; both gradients are the same on all ranks. For f16 fewer
+ *              tokens than M*N, so that sums are finite. The pkb profile has loss N(0,1), M*N tokens everywhere, gradients 1
+ *              and 0.
  */
 #include <float.h>
 #include <math.h>
@@ -114,7 +115,7 @@ static void init_published(const struct problem_setting *s, struct problem_input
 static void init(const struct problem_setting *s, struct problem_inputs *set)
 {
     struct rng loss = problem_rng(s, set, LOSS), gradients = problem_rng_shared(s, set, GRAD_NORM_LOSS);
-    double value = 4 * rng_normal(&loss, 0) + (set->trial % 2 == 0 ? 2 : 0), all = 0;
+    double value = 4 * rng_normal(&loss, 0) + (set->trial % 2 == 0 ? 2 : 0), gradient = rng_normal(&gradients, 0), all = 0;
     if (s->inputs == PROFILE_PKB) {
         init_published(s, set);
         return;
@@ -126,8 +127,8 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
     kit_fill_constant(&set->in[LOSS], value);
     kit_fill_constant(&set->in[LOCAL_VALID], (double)tokens_of(s, set, s->rank));
     kit_fill_constant(&set->in[GLOBAL_VALID], all);
-    kit_fill_constant(&set->in[GRAD_NORM_LOSS], rng_normal(&gradients, 0));
-    kit_fill_constant(&set->in[GRAD_LOSS_SUM], 1e-6 * rng_normal(&gradients, 1));
+    kit_fill_constant(&set->in[GRAD_NORM_LOSS], gradient);
+    kit_fill_constant(&set->in[GRAD_LOSS_SUM], copysign(0.5 + rng_uniform(&gradients, 1), gradient) / most_tokens(s));
 }
 
 /* ---- reference ----------------------------------------------------------------------------------------------------- */
