@@ -17,7 +17,7 @@
  * Inputs       X, y N(0,1). On rank 0 W1 is N(0,1) / sqrt(din), W2 N(0,1) / sqrt(hid), biases are 0.1 * N(0,1); with the size
  *              of a gradient, gs = 2 / (sqrt(Bt) * dout), first moments are 0.1 * gs * N(0,1) and second ones 0.001 * gs^2 *
  *              U(0.5, 2): old state and gradient count alike. Other ranks hold N(0,1), as second moments |N(0,1)|. lr = 0.05
- *              shows in T. The pkb profile: lr / 100, N(0,1) on rank 0 and 0 elsewhere for the parameters, moments 0.
+ *              shows in T. The pkb profile: lr = 0.001, N(0,1) on rank 0 and 0 elsewhere for the parameters, moments 0.
  */
 #include <math.h>
 

@@ -14,9 +14,9 @@
  * One rank     the same without communication; part = P.
  * Arithmetic   sums over the ranks are in T, accumulated in f32 in rank order here; a result may round after every addition.
  * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty().
- * Inputs       X, y, theta N(0,1), so that gradients are of order 1 to 10; moments as in problems/fsdp_zero/adam.h; wd = 1,
- *              without which lr * wd would be lost in T. The pkb profile takes a hundredth of it, and has theta = 0 on all
- *              ranks but the first, as published: there most of the network is 0 and has no gradient.
+ * Inputs       X, theta N(0,1), so that gradients are of order 1 to 10, y as large as the outputs (mlp_fill_batch); moments as
+ *              in problems/fsdp_zero/adam.h; wd = 1, without which lr * wd would be lost in T. The pkb profile has wd = 0.01, and
+ *              theta = 0 on all ranks but the first, as published: there most of the network is 0 and has no gradient.
  */
 #include "problems/fsdp_zero/adam.h"
 #include "problems/fsdp_zero/mlp.h"
@@ -24,7 +24,7 @@
 static const struct problem_param params[] = {
     MLP_PARAMS("n_total", 32, "d_in", 16, "d_hid", 32, "d_out", 8),
     ADAM_PARAMS(0.1, "beta1", "beta2"),
-    {"wd", 1, 1, false, "weight decay; a hundredth of it in the pkb profile"},
+    {"wd", 1, 1, false, "weight decay; a hundredth of it in the pkb profile, by default the published 0.01"},
 };
 
 enum { PARAM_MLP, PARAM_ADAM = 4, PARAM_WD = 9 };
@@ -67,11 +67,11 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 
 static void init(const struct problem_setting *s, struct problem_inputs *set)
 {
+    struct mlp n = network(s);
     adam_init(s, set, PARAM_ADAM);
-    set->params[PARAM_WD] = adam_rate(s, s->params[PARAM_WD]);
+    set->params[PARAM_WD] = adam_rate(s, PARAM_WD, 0.01);
     adam_init_moments(s, set, M, V);
-    kit_fill_normal(s, set, X);
-    kit_fill_normal(s, set, Y);
+    mlp_fill_batch(s, set, X, &n);
     if (s->inputs == PROFILE_PKB && s->rank > 0)
         kit_fill_constant(&set->in[THETA], 0);
     else

@@ -43,14 +43,15 @@ int adam_supports(const struct problem_setting *s, int first, struct pkb_error *
     return kit_require_least(s, "step", 1, err);
 }
 
-double adam_rate(const struct problem_setting *s, double rate)
+double adam_rate(const struct problem_setting *s, int param, double published)
 {
-    return s->inputs == PROFILE_PKB ? rate / 100 : rate;
+    double rate = s->params[param];
+    return s->inputs == PROFILE_PKB ? rate * (published / s->problem->params[param].paper) : rate;
 }
 
 void adam_init(const struct problem_setting *s, struct problem_inputs *set, int first)
 {
-    set->params[first + LR] = adam_rate(s, s->params[first + LR]);
+    set->params[first + LR] = adam_rate(s, first + LR, 0.001);
     set->params[first + STEP] = s->params[first + STEP] + set->trial % STEPS;
 }
 

@@ -19,8 +19,8 @@
  * one evaluation has and another may not have. f16 has the step of its smallest numbers in addition.
  *
  * Inputs. With moments of zero, the published recipe, a first step is +-lr whatever the gradient: m = 0.5 * N(0,1), v uniform
- * in [0.01, 0.05) make all outputs depend on all inputs. The published rates are too small to show in T as well: the pkb
- * profile takes a hundredth of lr and weight decay.
+ * in [0.01, 0.05) make all outputs depend on all inputs. The published rates, lr = 0.001 and a weight decay of 0.01, are too
+ * small to show in T as well: defaults are larger, and the pkb profile takes each as much smaller.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_ADAM_H
 #define PKB_PROBLEMS_FSDP_ZERO_ADAM_H
@@ -30,7 +30,7 @@
 /* Parameters of the optimizer: five in a row, named as the problem names them. `first` below is the number of the first of
  * them. */
 #define ADAM_PARAMS(lr, beta1, beta2)                                                                                            \
-    {"lr", lr, lr, false, "learning rate; a hundredth of it in the pkb profile"},                                                \
+    {"lr", lr, lr, false, "learning rate; in the pkb profile smaller, by default 0.001"},                                        \
         {beta1, 0.9, 0.9, false, "decay of the first moment"}, {beta2, 0.999, 0.999, false, "decay of the second moment"},       \
         {"eps", 1e-8, 1e-8, false, "added to the root of the second moment"},                                                    \
     {                                                                                                                            \
@@ -53,8 +53,9 @@ int adam_supports(const struct problem_setting *s, int first, struct pkb_error *
 /* Sets a trial's step and the profile's learning rate. */
 void adam_init(const struct problem_setting *s, struct problem_inputs *set, int first);
 
-/* A rate (learning rate, weight decay) as the profile has it. */
-double adam_rate(const struct problem_setting *s, double rate);
+/* A rate (learning rate, weight decay), the parameter number `param`, as the profile has it: in the pkb profile as much smaller
+ * as the published one is than the parameter's default. */
+double adam_rate(const struct problem_setting *s, int param, double published);
 
 /* Fills the inputs m and v, different on every rank. */
 void adam_init_moments(const struct problem_setting *s, struct problem_inputs *set, int m, int v);

@@ -49,6 +49,13 @@ int mlp_supports(const struct problem_setting *s, int first, bool divisible, str
     return 0;
 }
 
+void mlp_fill_batch(const struct problem_setting *s, struct problem_inputs *set, int x, const struct mlp *n)
+{
+    double size = sqrt((double)n->d_hid * ((double)n->d_in + 1) / 2);
+    kit_fill_normal(s, set, x);
+    kit_fill_scaled_normal(s, set, x + 1, s->inputs == PROFILE_PKB ? 1 : size);
+}
+
 int64_t mlp_count(const struct mlp *n)
 {
     return n->d_hid * n->d_in + n->d_hid + n->d_out * n->d_hid + n->d_out;

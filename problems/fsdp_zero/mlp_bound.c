@@ -46,11 +46,11 @@ static void add_part_sizes(const struct problem_call *c, const struct mlp *n, pk
     }
 }
 
-/* K: the roundings to T of one evaluation against another's; in f32 orders of additions count for more. */
+/* K: the roundings to T of one evaluation against another's; where T is what sums are formed in, their order counts for more. */
 static double rounding_factor(const struct problem_setting *s)
 {
-    double k = 24 * dtype_roundoff(s->dtype);
-    return s->dtype == PKB_F32 ? fmax(k, 1e-4) : k;
+    double u = dtype_roundoff(s->dtype);
+    return kit_is_narrow(s) ? 24 * u : 1e-4 * u / dtype_roundoff(PKB_F32);
 }
 
 pkb_tensor *mlp_uncertainty(const struct problem_call *c, const struct mlp *n, const pkb_tensor *x, const pkb_tensor *y,

@@ -44,10 +44,10 @@ int zero_outputs(const struct problem_setting *s, struct problem_tensor *t)
 
 void zero_init(const struct problem_setting *s, struct problem_inputs *set)
 {
+    struct mlp n = mlp_divisible(s, PARAM_MLP);
     adam_init(s, set, PARAM_ADAM);
     adam_init_moments(s, set, M, V);
-    kit_fill_normal(s, set, X);
-    kit_fill_normal(s, set, Y);
+    mlp_fill_batch(s, set, X, &n);
     for (int i = WEIGHTS; i < M; i++) {
         if (s->inputs == PROFILE_PKB && s->rank > 0)
             kit_fill_constant(&set->in[i], 0);

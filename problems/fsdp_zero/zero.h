@@ -8,9 +8,9 @@
  *              m and v (part), the moments of the own part. All of T.
  * Outputs      W1_new, b1_new, W2_new, b2_new, the same on every rank; m_new, v_new (part), the own part's.
  * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty().
- * Inputs       X, y and the parameters N(0,1) on every rank, so that gradients are of order 1 to 10; those of ranks other than
- *              0 are to be ignored. Moments as in problems/fsdp_zero/adam.h. In the pkb profile the other ranks' parameters are
- *              0.
+ * Inputs       X and the parameters N(0,1) on every rank, so that gradients are of order 1 to 10; parameters of ranks other than
+ *              0 are to be ignored. y is as large as the outputs (mlp_fill_batch). Moments as in problems/fsdp_zero/adam.h. In
+ *              the pkb profile the other ranks' parameters are 0.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_ZERO_H
 #define PKB_PROBLEMS_FSDP_ZERO_ZERO_H
