@@ -16,9 +16,8 @@
  * Check        relative to the rms of a row of out: no element off by more than 0.1, the root mean square at most 0.02, for
  *              bf16; an eighth of that for f16; 1e-4 for f32, 1e-9 for f64.
  * Inputs       h is N(0,1), Wr N(0, 1/N), br N(0,1), so that all chosen experts matter; the experts are uniform in
- *              +-1/sqrt(columns). Tokens whose choice is not clear are drawn again (choice.h). In every
- *              third set one rank gets no token, where enough experts remain. pkb profile: Wr and the adapters N(0,1), no token
- *              drawn again.
+ *              +-1/sqrt(columns). Tokens whose choice is not clear are drawn again (choice.h). In every third set one rank gets
+ *              no token, where enough experts remain. pkb profile: Wr N(0,1), no token drawn again.
  * Ideal cost   k*M rows per rank, the expectation where experts are equally popular.
  */
 #include "problems/expert_parallel/fused.h"
