@@ -15,17 +15,18 @@
  *              weights; additions rounded to T.
  * One rank     all experts are the same: out[t] = (sum of the k weights) * MLP(h[t]), up to rounding.
  * Arithmetic   products accumulate in f32 (f64 for T = f64) and are rounded once, after the bias; a fused program may keep in f32
- *              what is rounded here, merge an adapter into its weight or
- *              add both in f32.
+ *              what is rounded here, merge an adapter into its weight or add both in f32.
  * Check        relative to the rms of a row of out: no element off by more than 0.15, the root mean square at most 0.025, for
  *              bf16; an eighth of that for f16; 1e-4 for f32, 1e-9 for f64.
  * Inputs       h is N(0,1), Wr N(0, 1/N), br N(0,1), so that all chosen experts matter; the experts are uniform in
- *              +-1/sqrt(columns); Ag, Au are N(0, 1/N), Ad N(0, 1/F), B
- *              N(0, 1/(4 rk)), so that adapters weigh as much as the rest. Tokens whose choice is not clear are drawn again
- *              (choice.h). In every third set one rank gets no token, where enough experts remain. pkb profile: Wr and the
- *              adapters N(0,1), no token drawn again.
+ *              +-1/sqrt(columns); Ag, Au are N(0, 1/N), Ad N(0, 1/F), B N(0, 1/(4 rk)), so that adapters weigh as much as the
+ *              rest. Tokens whose choice is not clear are drawn again (choice.h). In every third set one rank gets no token,
+ *              where enough experts remain. pkb profile: Wr and the adapters N(0,1), no token drawn again; f16 is refused at
+ *              sizes for which results would be infinite.
  * Ideal cost   k*M rows per rank, the expectation where experts are equally popular.
  */
+#include <math.h>
+
 #include "problems/expert_parallel/fused.h"
 
 static const struct problem_param params[] = {
@@ -33,10 +34,21 @@ static const struct problem_param params[] = {
     {"rk", 8, 4, true, "rank of the adapters"},
 };
 
+#define LARGEST_F16 65504
+
+/* About how large the results of experts are with the published inputs, where adapters of N(0,1) dominate. */
+static double published_size(const struct problem_setting *s)
+{
+    double rank = problem_real(s, "rk");
+    return problem_real(s, "N") * rank / 2 * sqrt(problem_real(s, "F") * rank);
+}
+
 static int supports(const struct problem_setting *s, struct pkb_error *err)
 {
     if (kit_require_least(s, "rk", 1, err) < 0)
         return -1;
+    if (s->dtype == PKB_F16 && s->inputs == PROFILE_PKB && 4 * published_size(s) > LARGEST_F16)
+        return pkb_error_set(err, "results of about %.2g and more with the pkb inputs are infinite in f16", published_size(s));
     return fused_supports(s, err);
 }
 

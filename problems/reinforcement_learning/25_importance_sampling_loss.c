@@ -31,7 +31,8 @@
  * Inputs       h is N(0,1), Wt N(0, 1/N): logits are N(0,1). old_logp = -(ln V + 1/2) + N(0, 1/4), adv = N(0,1) + 0.3, so that
  *              ratios are about 0.05 to 20 and the loss does not vanish. 15 % of the labels are -100, in every third trial all of
  *              one rank's (with more than one rank). In every second trial one token's old_logp is 25 higher, so that d reaches
- *              -20. The pkb profile has N(0,1) everywhere and no -100; its ratios are all exp(-20).
+ *              -20. The pkb profile has N(0,1) everywhere and no -100; its ratios are all exp(-20). Sizes for which sums of ce
+ *              are infinite in f16 are refused.
  */
 #include <math.h>
 
@@ -39,6 +40,7 @@
 
 #define NOT_COUNTED (-100)
 #define LARGEST_D 20.0
+#define LARGEST_F16 65504.0
 
 static const struct problem_param params[] = {
     {"M", 1024, 24, true, "tokens per rank"},
@@ -53,11 +55,21 @@ enum { RATIO_MEAN, RATIO_MIN, RATIO_MAX, K3_MEAN, CE_MEAN, METRIC_COUNT };
 /* Streams of random numbers apart from the tensors'. */
 enum { STREAM_COUNTED = KIT_STREAM };
 
+/* About the sum of ce over the tokens of all ranks. */
+static double expected_loss(const struct problem_setting *s)
+{
+    double of_logits = s->inputs == PROFILE_PKB ? problem_real(s, "N") : 1; /* their variance */
+    double ce = of_logits > 1 ? sqrt(2 * of_logits * log(problem_real(s, "V"))) : log(problem_real(s, "V")) + 0.5;
+    return problem_real(s, "M") * s->world * ce;
+}
+
 static int supports(const struct problem_setting *s, struct pkb_error *err)
 {
-    if (kit_require_least(s, "N", 1, err) < 0)
+    if (kit_require_least(s, "N", 1, err) < 0 || kit_require_least(s, "V", 1, err) < 0)
         return -1;
-    return kit_require_least(s, "V", 1, err);
+    if (s->dtype == PKB_F16 && expected_loss(s) > LARGEST_F16)
+        return pkb_error_set(err, "the sum of all tokens' losses, about %.3g, is infinite in f16", expected_loss(s));
+    return 0;
 }
 
 static int inputs(const struct problem_setting *s, struct problem_tensor *t)

@@ -255,6 +255,33 @@ static void inputs_are_finite(void **state)
     }
 }
 
+/* Sizes whose reference would be infinite. */
+static void what_f16_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int id, dtype, world;
+        enum problem_shape shape;
+        enum problem_profile inputs;
+        bool possible;
+    } rows[] = {
+        {23, PKB_F16, 8, SHAPE_PAPER, PROFILE_HARDENED, true}, {23, PKB_F16, 1, SHAPE_PAPER, PROFILE_PKB, false},
+        {25, PKB_F16, 4, SHAPE_PAPER, PROFILE_HARDENED, true}, {25, PKB_F16, 8, SHAPE_PAPER, PROFILE_HARDENED, false},
+        {25, PKB_F16, 1, SHAPE_PAPER, PROFILE_PKB, false},     {25, PKB_BF16, 8, SHAPE_PAPER, PROFILE_PKB, true},
+        {32, PKB_F16, 8, SHAPE_PAPER, PROFILE_HARDENED, true}, {32, PKB_F16, 8, SHAPE_PAPER, PROFILE_PKB, false},
+        {32, PKB_F16, 2, SHAPE_TINY, PROFILE_PKB, true},       {32, PKB_F32, 8, SHAPE_PAPER, PROFILE_PKB, true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct problem_setting s;
+        struct pkb_error err = {""};
+        problem_setting_init(&s, problem_by_id(rows[i].id), rows[i].shape, rows[i].dtype, 0, rows[i].world);
+        s.inputs = rows[i].inputs;
+        int rc = problem_setting_check(&s, &err);
+        if (rows[i].possible ? rc != 0 : rc != -1 || !strstr(err.text, "infinite"))
+            fail_msg("row %zu, problem %d: %d, '%s'", i, rows[i].id, rc, err.text);
+    }
+}
+
 /* The published rates of the optimizers, in every set of the pkb profile. */
 static void published_rates_are_published(void **state)
 {
@@ -283,6 +310,7 @@ int main(void)
         cmocka_unit_test(other_orders_and_roundings_pass),
         cmocka_unit_test(ignored_inputs_are_noticed),
         cmocka_unit_test(inputs_are_finite),
+        cmocka_unit_test(what_f16_cannot_hold_is_refused),
         cmocka_unit_test(published_rates_are_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
