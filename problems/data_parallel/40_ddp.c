@@ -13,7 +13,7 @@
  *     4. Adam (problems/fsdp_zero/adam.h) updates everything.
  * One rank     the same without communication.
  * Arithmetic   sums over the ranks are in T, accumulated in f32 in rank order here; a result may round after every addition.
- * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty(). f16 is refused: second moments underflow.
+ * Check        problems/fsdp_zero/adam.h, with dg of problems/fsdp_zero/mlp.h. f16 is refused: second moments underflow.
  * Inputs       X, y N(0,1). On rank 0 W1 is N(0,1) / sqrt(din), W2 N(0,1) / sqrt(hid), biases are 0.1 * N(0,1); with the size
  *              of a gradient, gs = 2 / (sqrt(Bt) * dout), first moments are 0.1 * gs * N(0,1) and second ones 0.001 * gs^2 *
  *              U(0.5, 2): old state and gradient count alike. Other ranks hold N(0,1), as second moments |N(0,1)|. lr = 0.05

@@ -13,8 +13,8 @@
  *     4. AdamW (problems/fsdp_zero/adam.h) updates the own shard, with the old theta in the decay. It stays sharded.
  * One rank     the same without communication; part = P.
  * Arithmetic   sums over the ranks are in T, accumulated in f32 in rank order here; a result may round after every addition.
- * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty().
- * Inputs       X, theta N(0,1), so that gradients are of order 1 to 10, y as large as the outputs (mlp_fill_batch); moments as
+ * Check        problems/fsdp_zero/adam.h, with dg of problems/fsdp_zero/mlp.h.
+ * Inputs       X, theta N(0,1), so that gradients are of order 1 to 10, y as large as the outputs (mlp.h); moments as
  *              in problems/fsdp_zero/adam.h; wd = 1, without which lr * wd would be lost in T. The pkb profile has wd = 0.01, and
  *              theta = 0 on all ranks but the first, as published: there most of the network is 0 and has no gradient.
  */

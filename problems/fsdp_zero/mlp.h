@@ -8,6 +8,17 @@
  *     dW1 = rnd( dZ^T X ),   db1 = rnd( column sums of dZ ).
  * Parameters and gradients travel as flat vectors of P elements: W1 (d_hid, d_in), b1 (d_hid), W2 (d_out, d_hid), b2 (d_out),
  * row by row.
+ *
+ * Check. Another correct evaluation may differ in the gradient's mean over all ranks by dg, the sum of
+ *     K * RMS of the part (W1, b1, ...) that the element is in, for what is rounded on the way (K = 24 u for bf16 and f16; 1e-4
+ *         for f32 and in proportion to u for f64, for the order of sums),
+ *     (W + 1) * u * mean over the ranks of |g_q|, for the sum over the ranks,
+ *     the mean of |dZ|^T |X| (|dZ| for b1) over elements of Z that are closer to 0 than the accumulation is exact, 4 *
+ *         sqrt(d_in) * e * (|X| |W1|^T + |b1|): there ReLU may open in one evaluation and not in the other,
+ * with u the unit roundoff of T and e that of the accumulation.
+ *
+ * Inputs, where parameters are N(0,1) (41, 42, 47). X is N(0,1). y is N(0,1) times the size of the network's outputs, the root
+ * of d_hid * (d_in + 1) / 2, as it would be lost in the rounding of O - y otherwise. pkb profile: y is N(0,1).
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_MLP_H
 #define PKB_PROBLEMS_FSDP_ZERO_MLP_H
@@ -40,9 +51,7 @@ struct mlp mlp_divisible(const struct problem_setting *s, int first);
 /* All sizes are positive, and with `divisible` there is such a number. 0, or -1 with the reason. */
 int mlp_supports(const struct problem_setting *s, int first, bool divisible, struct pkb_error *err);
 
-/* Fills the inputs X and y, numbers x and x + 1, where parameters are N(0,1): X is N(0,1), y N(0,1) times the size of the
- * network's outputs, sqrt(d_hid * (d_in + 1) / 2), as it would be lost in the rounding of O - y otherwise. pkb profile: y is
- * N(0,1). */
+/* Fills the inputs X and y, numbers x and x + 1, where parameters are N(0,1). */
 void mlp_fill_batch(const struct problem_setting *s, struct problem_inputs *set, int x, const struct mlp *n);
 
 /* P, and the form of a part. */
@@ -83,13 +92,7 @@ pkb_tensor *mlp_gradient(const struct problem_call *c, const struct mlp *n, cons
 pkb_tensor *mlp_mean_gradient(const struct problem_call *c, const struct mlp *n, const pkb_tensor *x, const pkb_tensor *y,
                               const pkb_tensor *flat);
 
-/* By how much another correct evaluation may differ in the gradient's mean over all ranks, f32, flat: the sum of
- *     K * RMS of the part that the element is in, for what is rounded on the way (K = 24 u for bf16 and f16; 1e-4 for f32 and in
- *         proportion to u for f64, for the order of sums),
- *     (W + 1) * u * mean over the ranks of |g_q|, for the sum over the ranks,
- *     the mean of |dZ|^T |X| (|dZ| for b1) over elements of Z that are closer to 0 than the accumulation is exact, 4 *
- *     sqrt(d_in) * e * (|X| |W1|^T + |b1|): there ReLU may open in one evaluation and not in the other.
- * `mean` is the flat mean itself. Collective. */
+/* dg, f32, flat; `mean` is the flat mean itself. Collective. */
 pkb_tensor *mlp_uncertainty(const struct problem_call *c, const struct mlp *n, const pkb_tensor *x, const pkb_tensor *y,
                             const pkb_tensor *flat, const pkb_tensor *mean);
 

@@ -7,9 +7,9 @@
  * Inputs       X (rows, d_in) and y (rows, d_out), this rank's part of the batch; W1, b1, W2, b2, which count on rank 0 alone;
  *              m and v (part), the moments of the own part. All of T.
  * Outputs      W1_new, b1_new, W2_new, b2_new, the same on every rank; m_new, v_new (part), the own part's.
- * Check        problems/fsdp_zero/adam.h, with dg from mlp_uncertainty().
+ * Check        problems/fsdp_zero/adam.h, with dg of problems/fsdp_zero/mlp.h.
  * Inputs       X and the parameters N(0,1) on every rank, so that gradients are of order 1 to 10; parameters of ranks other than
- *              0 are to be ignored. y is as large as the outputs (mlp_fill_batch). Moments as in problems/fsdp_zero/adam.h. In
+ *              0 are to be ignored. y is as large as the outputs (mlp.h). Moments as in problems/fsdp_zero/adam.h. In
  *              the pkb profile the other ranks' parameters are 0.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_ZERO_H
