@@ -9,6 +9,10 @@
 /* Relative width of the stretch around the middle between two numbers. */
 #define TIE_WIDTH 1e-5
 
+/* What inputs keep clear of, and draws of an element at most. */
+#define CLEAR_WIDTH (4 * TIE_WIDTH)
+#define MOST_DRAWS 64
+
 enum { X, HISTORY };
 
 int fp8_supports(const struct problem_setting *s, struct pkb_error *err)
@@ -28,20 +32,64 @@ int fp8_describe(const struct problem_setting *s, struct problem_tensor *t, cons
 
 struct recipe {
     struct rng rng;
+    size_t n;          /* elements */
     int exponent;      /* of the rank's and the trial's factor */
     bool oldest_first; /* the oldest entry of the history is the largest */
 };
 
+/* Element i in its draw number `draw`. */
+static double vector_draw(const struct recipe *r, size_t i, uint64_t draw)
+{
+    return ldexp(rng_normal(&r->rng, draw * r->n + i), r->exponent - (int)(i % 12));
+}
+
 static double vector_value(const void *arg, size_t i)
 {
-    const struct recipe *r = arg;
-    return ldexp(rng_normal(&r->rng, i), r->exponent - (int)(i % 12));
+    return vector_draw(arg, i, 0);
 }
 
 static double history_value(const void *arg, size_t i)
 {
     const struct recipe *r = arg;
     return 8 * rng_uniform(&r->rng, i) + (r->oldest_first && i == 0 ? 8 : 0);
+}
+
+/* As it is stored. */
+static double element(const pkb_tensor *t, size_t i)
+{
+    double value;
+    dtype_to_f64(t->dtype, &value, (const char *)t->data + i * dtype_size(t->dtype), 1);
+    return value;
+}
+
+static double largest_of(const pkb_tensor *t, size_t first)
+{
+    double largest = 0;
+    for (size_t i = first; i < kit_numel(t); i++)
+        largest = fmax(largest, fabs(element(t, i)));
+    return largest;
+}
+
+static bool is_near_tie(double quotient)
+{
+    double low = quotient * (1 - CLEAR_WIDTH), high = quotient * (1 + CLEAR_WIDTH);
+    return kit_rounded(PKB_FP8_E4M3, low) != kit_rounded(PKB_FP8_E4M3, high);
+}
+
+/* Draws anew what lies near a tie. The scale stays: nothing becomes larger than the largest element, which is near no tie where the
+ * scale comes from it, as it is 448 times the scale. */
+static void clear_ties(struct problem_inputs *set, const struct recipe *r)
+{
+    pkb_tensor *x = &set->in[X];
+    double largest = largest_of(x, 0), newest = kit_rounded(PKB_BF16, (double)(float)largest);
+    float scale = (float)fmax(largest_of(&set->in[HISTORY], 1), newest) / (float)LARGEST_E4M3;
+    for (size_t i = 0; i < r->n; i++) {
+        double value = element(x, i);
+        for (uint64_t draw = 1; draw < MOST_DRAWS && (fabs(value) > largest || is_near_tie((double)((float)value / scale)));
+             draw++)
+            value = kit_rounded(x->dtype, vector_draw(r, i, draw));
+        dtype_from_f64(x->dtype, (char *)x->data + i * dtype_size(x->dtype), &value, 1);
+    }
 }
 
 void fp8_init(const struct problem_setting *s, struct problem_inputs *set)
@@ -53,8 +101,10 @@ void fp8_init(const struct problem_setting *s, struct problem_inputs *set)
         kit_fill_constant(&set->in[HISTORY], 1e-8);
         return;
     }
+    vector.n = kit_numel(&set->in[X]);
     kit_fill_with(&set->in[X], vector_value, &vector);
     kit_fill_with(&set->in[HISTORY], history_value, &history);
+    clear_ties(set, &vector);
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------------------- */

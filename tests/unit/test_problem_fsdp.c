@@ -321,10 +321,38 @@ static void shortcuts_do_not_pass(void **state)
     }
 }
 
+/* ---- ties ----------------------------------------------------------------------------------------------------------- */
+
+/* 53: no bound leaves room for a quotient that might be rounded either way. (52 has inputs of the same filler.) */
+static void check_no_ties(int dtype, uint32_t trial)
+{
+    struct pkb_error err = {""};
+    struct evaluation *e = evaluation_tiny(53, dtype, 8, trial);
+    double share = 2 * dtype_roundoff(dtype) + ldexp(1, -22), step = kit_least_step(&e->ranks[0].setting);
+    if (evaluation_run(&e, 1, &err) < 0)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < kit_numel(&e->ranks[0].out[0]); i++) {
+        double expected = share * fabs(evaluation_element(&e->ranks[0].out[0], i)) + step;
+        if ((double)e->ranks[0].tol[0][i] > 1.001 * expected)
+            fail_msg("%s, trial %u, element %zu: %g may be %g off", dtype_name(dtype), trial, i,
+                     evaluation_element(&e->ranks[0].out[0], i), (double)e->ranks[0].tol[0][i]);
+    }
+    evaluation_destroy(e);
+}
+
+static void inputs_have_no_ties(void **state)
+{
+    (void)state;
+    static const int dtypes[] = {PKB_BF16, PKB_F16, PKB_F32, PKB_F64};
+    for (uint32_t i = 0; i < 24; i++)
+        check_no_ties(dtypes[i % 4], i / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROBLEM_ROWS_TESTS(&rows_of_problems),
+        cmocka_unit_test(inputs_have_no_ties),
         cmocka_unit_test(other_parameters_do_not_pass),
         cmocka_unit_test(shortcuts_do_not_pass),
     };
