@@ -27,6 +27,9 @@
 
 #define LARGEST_CODE 448.0
 
+/* With fewer blocks of a rank none is zero or has a single element. */
+#define BLOCKS_FOR_SPECIAL_ONES 4
+
 /* Quotients keep this relative distance from the middle between two codes. */
 #define CLEARANCE 0x1p-20
 
@@ -70,7 +73,7 @@ struct blocks {
     int dtype;
     bool scaled;
     size_t per_row, length;        /* blocks of a row, elements of a block */
-    size_t zero_block, lone_block; /* of all blocks of the rank */
+    size_t zero_block, lone_block; /* of all blocks of the rank; past the last one: none */
     int shift;                     /* of the scale, by rank */
     double divisor;                /* of the block that the element before was in */
     size_t divisor_block;
@@ -144,8 +147,8 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
         .scaled = s->inputs == PROFILE_HARDENED,
         .per_row = n / b,
         .length = b,
-        .zero_block = (2 + 5 * (size_t)set->trial + (size_t)s->rank) % count,
-        .lone_block = (3 + 5 * (size_t)set->trial + (size_t)s->rank) % count,
+        .zero_block = count >= BLOCKS_FOR_SPECIAL_ONES ? (2 + 5 * (size_t)set->trial + (size_t)s->rank) % count : count,
+        .lone_block = count >= BLOCKS_FOR_SPECIAL_ONES ? (3 + 5 * (size_t)set->trial + (size_t)s->rank) % count : count,
         .shift = s->rank,
         .divisor_block = count,
     };

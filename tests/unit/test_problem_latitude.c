@@ -189,6 +189,7 @@ struct ignored_row {
 };
 
 static const struct ignored_row ignored_rows[] = {
+    {19, PKB_BF16, 1, "x", {{"M", 1}, {"N", 128}}},
     {23, PKB_BF16, 2, "grad_loss_sum", {{NULL}}},
     {23, PKB_F16, 3, "grad_loss_sum", {{NULL}}},
     {40, PKB_BF16, 2, "y", {{NULL}}},
