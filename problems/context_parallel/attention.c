@@ -92,7 +92,7 @@ pkb_tensor *attention_probabilities(struct rt *rt, const pkb_tensor *scores, con
 void attention_check(const struct problem_setting *s, int64_t row, double errors, struct problem_check *check)
 {
     double u = kit_is_narrow(s) ? dtype_roundoff(s->dtype) : ldexp(1, -16);
-    *check = (struct problem_check){.kind = CHECK_ROWS, .row = row, .row_max = 8 * u * errors, .row_rms = 2 * u * errors};
+    *check = (struct problem_check){.kind = CHECK_ROWS, .row = row, .row_max = 16 * u * errors, .row_rms = 2 * u * errors};
 }
 
 void attention_check_limits(const struct problem_setting *s, int64_t row, double largest, double root_mean_square,

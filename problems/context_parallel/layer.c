@@ -60,8 +60,9 @@ void layer_forward(const struct problem_call *c, const struct rt_group *cp, pkb_
 
 void layer_check(const struct problem_setting *s, int layers, struct problem_check *check)
 {
-    attention_check(s, layer_width(s), 2.0 * layers, check);
-    check->frobenius = check->row_rms / 2;
+    attention_check(s, layer_width(s), layers, check);
+    check->frobenius = check->row_rms;
+    check->row_rms *= 2;
 }
 
 void layer_cost(const struct problem_setting *s, int place, int members, int64_t heads, struct problem_cost *cost)

@@ -40,8 +40,8 @@ void layer_init(const struct problem_setting *s, struct problem_inputs *set, int
 /* y = layer of x with the call's weights, the sequence split over cp. */
 void layer_forward(const struct problem_call *c, const struct rt_group *cp, pkb_tensor *y, const pkb_tensor *x);
 
-/* How results of so many layers in a row are compared: rows of Hd elements, twice the tolerances of attention.h per layer, as z and
- * ctx may be rounded to T or not; once in the norm of the whole. */
+/* How results of so many layers in a row are compared: rows of Hd elements, the tolerances of attention.h per layer, but twice the
+ * root mean square, as z and ctx may be rounded to T or not; once in the norm of the whole. */
 void layer_check(const struct problem_setting *s, int layers, struct problem_check *check);
 
 /* Ideal cost of one layer on member `place` of `members`; where causal, shards go directly to the members that need them. */

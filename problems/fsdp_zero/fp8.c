@@ -76,8 +76,8 @@ static bool is_near_tie(double quotient)
     return kit_rounded(PKB_FP8_E4M3, low) != kit_rounded(PKB_FP8_E4M3, high);
 }
 
-/* Draws anew what lies near a tie. The scale stays: nothing becomes larger than the largest element, which is near no tie where the
- * scale comes from it, as it is 448 times the scale. */
+/* Draws anew what lies near a tie. The scale stays: nothing becomes larger than the largest element, which is near no tie where
+ * the scale comes from it, as it is 448 times the scale. */
 static void clear_ties(struct problem_inputs *set, const struct recipe *r)
 {
     pkb_tensor *x = &set->in[X];

@@ -13,10 +13,11 @@
  * the other way that lies within 1e-5 of the middle between two numbers: there rec may be off by what e4m3 makes of the
  * quotient 1e-5 above and below, times the scale (fp8_ties). Everywhere else it is off by roundings of the product alone.
  *
- * Inputs. x = N(0,1) times 2^-(i mod 12), which reaches the subnormals, and 2^((r + trial) mod 3); elements whose quotient is within
- * 4e-5 of such a middle are drawn again, so that there are no ties. The history is uniform in [0, 8), and in odd trials its oldest
- * entry, which is dropped, is the largest, between 8 and 16; so the scale comes from x or from the history, and sometimes from a wrong
- * entry where that is not dropped. The pkb profile: N(0,1) with its ties, and a history of 1e-8, which never counts.
+ * Inputs. x = N(0,1) times 2^-(i mod 12), which reaches the subnormals, and 2^((r + trial) mod 3); elements whose quotient is
+ * within 4e-5 of such a middle are drawn again, so that there are no ties. The history is uniform in [0, 8), and in odd trials
+ * its oldest entry, which is dropped, is the largest, between 8 and 16; so the scale comes from x or from the history, and
+ * sometimes from a wrong entry where that is not dropped. The pkb profile: N(0,1) with its ties, and a history of 1e-8, which
+ * never counts.
  */
 #ifndef PKB_PROBLEMS_FSDP_ZERO_FP8_H
 #define PKB_PROBLEMS_FSDP_ZERO_FP8_H

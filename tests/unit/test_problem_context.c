@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences split over ranks: settings and costs. */
+/* Sequences split over ranks: settings and costs, and roundings that attention may make. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "problems/kit.h"
+#include "tests/support/evaluate_or_fail.h"
 #include "tests/support/problem_rows.h"
 
 static const struct setting_row setting_rows[] = {
@@ -73,10 +77,133 @@ static const struct cost_row cost_rows[] = {
 
 static struct problem_rows rows_of_problems = PROBLEM_ROWS(setting_rows, cost_rows);
 
+/* ---- 57 on tensor cores, which take operands of T -------------------------------------------------------------------- */
+
+enum { DOUT, Q, K, V, OUT, LSE, INPUTS };
+enum { DQ, DK, DV, GRADIENTS };
+
+/* A rank's inputs, and its gradients before the average: (batch, position, head, feature). */
+struct gradients {
+    int dtype;
+    int64_t batch, positions, heads, width;
+    double *in[INPUTS], *out[GRADIENTS];
+};
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void add(double *sum, double factor, const double *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum[i] += factor * a[i];
+}
+
+/* Query i and key j of a head, whose numbers begin at `base`, the next position's `step` further on. */
+static void add_pair(const struct gradients *g, size_t base, double lse, int64_t i, int64_t j)
+{
+    int64_t n = g->width;
+    size_t step = (size_t)(g->heads * n), a = base + (size_t)i * step, b = base + (size_t)j * step;
+    double scale = 1 / sqrt((double)n), p = exp(scale * dot(g->in[Q] + a, g->in[K] + b, n) - lse);
+    double ds = p * (dot(g->in[DOUT] + a, g->in[V] + b, n) - dot(g->in[DOUT] + a, g->in[OUT] + a, n));
+    add(g->out[DQ] + a, scale * kit_rounded(g->dtype, ds), g->in[K] + b, n);
+    add(g->out[DK] + b, scale * kit_rounded(g->dtype, ds), g->in[Q] + a, n);
+    add(g->out[DV] + b, kit_rounded(g->dtype, p), g->in[DOUT] + a, n);
+}
+
+static void add_pairs(const struct gradients *g)
+{
+    for (int64_t head = 0; head < g->batch * g->heads; head++) {
+        int64_t batch = head / g->heads, h = head % g->heads;
+        size_t base = (size_t)((batch * g->positions * g->heads + h) * g->width);
+        for (int64_t i = 0; i < g->positions; i++) {
+            for (int64_t j = 0; j <= i; j++)
+                add_pair(g, base, g->in[LSE][head * g->positions + i], i, j);
+        }
+    }
+}
+
+static struct gradients gradients_of(const struct evaluation_rank *rank)
+{
+    const pkb_tensor *q = &rank->set.in[Q];
+    struct gradients g = {q->dtype, q->shape[0], q->shape[1], q->shape[2], q->shape[3], {NULL}, {NULL}};
+    for (int i = 0; i < INPUTS; i++) {
+        g.in[i] = kit_scratch(kit_numel(&rank->set.in[i]));
+        dtype_to_f64(rank->set.in[i].dtype, g.in[i], rank->set.in[i].data, kit_numel(&rank->set.in[i]));
+    }
+    for (int k = 0; k < GRADIENTS; k++)
+        g.out[k] = kit_scratch(kit_numel(q));
+    add_pairs(&g);
+    return g;
+}
+
+static void free_gradients(const struct gradients *g)
+{
+    for (int i = 0; i < INPUTS; i++)
+        free(g->in[i]);
+    for (int k = 0; k < GRADIENTS; k++)
+        free(g->out[k]);
+}
+
+/* The mean over two replicas of a gradient. */
+static void check_mean(const struct evaluation *e, const struct gradients *g, int k)
+{
+    struct problem_difference d;
+    pkb_tensor out[GRADIENTS];
+    size_t n = kit_numel(&e->ranks[0].out[k]), width = dtype_size(g->dtype);
+    for (int i = 0; i < GRADIENTS; i++)
+        out[i] = e->ranks[0].out[i];
+    out[k].data = calloc(n, width);
+    assert_non_null(out[k].data);
+    for (size_t i = 0; i < n; i++) {
+        double sum = kit_rounded(g->dtype, kit_rounded(g->dtype, g[0].out[k][i]) + kit_rounded(g->dtype, g[1].out[k][i])) / 2;
+        dtype_from_f64(g->dtype, (char *)out[k].data + i * width, &sum, 1);
+    }
+    evaluation_compare(e, 0, out, k, &d);
+    if (!d.ok)
+        fail_msg("%s, output %d: %lld elements are refused", dtype_name(g->dtype), k, (long long)d.wrong);
+    free(out[k].data);
+}
+
+static void check_gradients(int dtype)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } sizes[] = {{"B", 16}, {"H", 8}, {"D", 64}, {"causal", 1}};
+    struct problem_setting s;
+    struct pkb_error err = {""};
+    problem_setting_init(&s, problem_by_id(57), SHAPE_TINY, dtype, 0, 2);
+    for (int i = 0; i < KIT_COUNT(sizes); i++)
+        assert_int_equal(problem_setting_override(&s, sizes[i].name, sizes[i].value, &err), 0);
+    struct evaluation *e = evaluation_or_fail(&s);
+    evaluation_init(e, 1);
+    if (evaluation_run(&e, 1, &err) < 0)
+        fail_msg("%s", err.text);
+    const struct gradients g[] = {gradients_of(&e->ranks[0]), gradients_of(&e->ranks[1])};
+    for (int k = 0; k < GRADIENTS; k++)
+        check_mean(e, g, k);
+    free_gradients(&g[0]);
+    free_gradients(&g[1]);
+    evaluation_destroy(e);
+}
+
+static void probabilities_may_be_rounded(void **state)
+{
+    (void)state;
+    check_gradients(PKB_BF16);
+    check_gradients(PKB_F16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROBLEM_ROWS_TESTS(&rows_of_problems),
+        cmocka_unit_test(probabilities_may_be_rounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
