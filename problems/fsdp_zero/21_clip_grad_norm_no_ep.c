@@ -4,7 +4,7 @@
  * Parameters   M, N: rows and columns of a shard. G: gradients, up to 8. max_norm: problems/fsdp_zero/clip.h.
  * Inputs       g_0 .. g_(G-1) (M, N) of T, different on every rank.
  * Outputs      total_norm, f32 for every T, the same on every rank, the norm before clipping; out_g_0 .. out_g_(G-1), the
- *              gradients after it, which are the inputs' own storage.
+ *              gradients after it, in place: their buffers hold the gradients before.
  *                  total_norm = sqrt( sum over the ranks, over i, of the squares of the elements of g_i )
  *                  then problems/fsdp_zero/clip.h.
  * One rank     the norm of its gradients.

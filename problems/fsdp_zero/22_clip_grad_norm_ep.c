@@ -6,7 +6,7 @@
  *              max_norm: problems/fsdp_zero/clip.h.
  * Inputs       g_ne, not experts', and g_ep, experts', (M, N) of T, different on every rank.
  * Outputs      total_norm, f32 for every T, the same on every rank, the norm before clipping; out_g_ne, out_g_ep, the gradients
- *              after it, which are the inputs' own storage.
+ *              after it, in place: their buffers hold the gradients before.
  *     1. if E > 1: g_ep becomes g_ep / E, rounded to T;
  *     2. the squares of g_ne are summed over all ranks; those of g_ep, as it is now, over ranks with the same place among the
  *        experts, r mod E (W/E ranks, E apart), and the result over E neighbours, which hold different experts. Where E is 1 or
