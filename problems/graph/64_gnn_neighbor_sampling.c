@@ -24,8 +24,10 @@
  *              Of nodes that a rank does not own, row has other random nodes. Seeds are b + a i mod V, a and b random per rank,
  *              a coprime to V. pkb profile: deg neighbours (v + 1 + j) mod V of node v, owner v mod W, seeds (r S + i) mod V, the whole
  *              graph on every rank.
- * Ideal cost   for nodes that all have enough neighbours and no neighbour twice; a share (W - 1) / W belongs to others.
+ * Ideal cost   in expectation over the graph; a share (W - 1) / W of what is asked for belongs to others.
  */
+#include <math.h>
+
 #include "problems/graph/route.h"
 
 static const struct problem_param params[] = {
@@ -269,18 +271,38 @@ static void reference(const struct problem_call *c)
     rows_put_counted(c, EDGE, all.edge, N_EDGE);
 }
 
+/* ---- cost ---------------------------------------------------------------------------------------------------------- */
+
+/* Neighbours that a hop takes of a node: the mean of min(fanout, degree) over all degrees. */
+static double usually_taken(const struct problem_setting *s, int hop)
+{
+    double most = (double)most_taken(s, hop), largest = (double)largest_degree(s);
+    return s->inputs == PROFILE_PKB ? most : most * (largest - (most - 1) / 2) / (largest + 1);
+}
+
+/* Nodes that samples find beside the known ones: random nodes, or (pkb) those that follow consecutive sources. */
+static double usually_found(const struct problem_setting *s, int hop, double samples, double known)
+{
+    double all = (double)nodes(s);
+    if (s->inputs == PROFILE_PKB)
+        return fmin((double)most_taken(s, hop), all - known);
+    return (all - known) * (1 - pow(1 - 1 / all, samples));
+}
+
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
-    double sources = (double)seeds(s), others = (s->world - 1.0) / s->world;
+    double sources = (double)seeds(s), known = sources, others = (s->world - 1.0) / s->world;
     cost->flops = 0;
-    cost->hbm_bytes = 8 * sources + 8 * (double)most_found(s) + 24 * (double)most_edges(s);
+    cost->hbm_bytes = 8 * sources;
     cost->link_bytes = 0;
     for (int hop = 0; hop < HOPS; hop++) {
-        double samples = sources * (double)most_taken(s, hop);
-        cost->hbm_bytes += 24 * sources + 16 * samples;
-        cost->link_bytes += others * (16 * sources + 16 * samples);
-        sources = samples;
+        double samples = sources * usually_taken(s, hop);
+        cost->hbm_bytes += 24 * sources + (16 + 24) * samples;
+        cost->link_bytes += others * 16 * (sources + samples);
+        sources = usually_found(s, hop, samples, known);
+        known += sources;
     }
+    cost->hbm_bytes += 8 * known;
 }
 
 const struct problem problem_64 = {
