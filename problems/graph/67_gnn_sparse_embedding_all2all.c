@@ -12,7 +12,7 @@
  * Check        exact.
  * Inputs vary  with the number of the trial: uniform; a third of the ids belongs to one rank; no id belongs to one rank, whose outputs
  *              are then empty.
- * Ideal cost   in expectation over uniform ids, for n rows per rank.
+ * Ideal cost   in expectation over uniform ids.
  */
 #include "problems/graph/route.h"
 
@@ -118,9 +118,10 @@ static void reference(const struct problem_call *c)
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
-    double rows = problem_real(s, "n"), row_bytes = 8 + problem_real(s, "D") * kit_element(s);
+    double rows = (double)rows_of_rank(s, s->rank), received = (double)rows_of_all(s) / s->world;
+    double row_bytes = 8 + problem_real(s, "D") * kit_element(s);
     cost->flops = 0;
-    cost->hbm_bytes = 2 * rows * row_bytes;
+    cost->hbm_bytes = (rows + received) * row_bytes;
     cost->link_bytes = rows * row_bytes * (s->world - 1.0) / s->world + 8 * (s->world - 1.0);
 }
 

@@ -135,10 +135,10 @@ static void bound(const struct problem_call *c, pkb_tensor *const *tol)
 
 static void cost(const struct problem_setting *s, struct problem_cost *cost)
 {
-    double queries = problem_real(s, "Q"), d = problem_real(s, "D"), o = problem_real(s, "O"), size = kit_element(s);
-    double others = queries * (s->world - 1.0) / s->world;
-    cost->flops = 2 * queries * d * o;
-    cost->hbm_bytes = 8 * queries + (queries * d + d * o + queries * o) * size;
+    double asked = (double)queries(s), d = problem_real(s, "D"), o = problem_real(s, "O"), size = kit_element(s);
+    double others = asked * (s->world - 1.0) / s->world;
+    cost->flops = 2 * asked * d * o;
+    cost->hbm_bytes = 8 * asked + (asked * d + d * o + asked * o) * size;
     cost->link_bytes = others * (d * size + 8);
 }
 
