@@ -9,7 +9,7 @@
 
 #include "util/error.h"
 
-#define SLURM_API_VERSION 2
+#define SLURM_API_VERSION 3
 #define SLURM_API_SYMBOL "pkb_slurm_api"
 
 /* A job to be submitted. NULL and 0 mean Slurm's own defaults. */
@@ -53,6 +53,7 @@ struct slurm_api {
     int version; /* SLURM_API_VERSION */
     const char *library;
     int (*limits)(struct slurm_limits *l, struct pkb_error *err);
+    /* 0; -1: refused; -2: not now, a later try may succeed (slurmctld has no room or does not answer). */
     int (*submit)(const struct slurm_job *job, uint32_t *id, struct pkb_error *err);
     /* Visits what Slurm knows of a job. One that it has forgotten is not visited; 0. */
     int (*states)(uint32_t job, slurm_visit_fn *visit, void *arg, struct pkb_error *err);

@@ -3,6 +3,7 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,20 @@ static void fill(job_desc_msg_t *d, const struct slurm_job *j, char *gpus, size_
     fill_life(d, j);
 }
 
+static int refused(const struct slurm_job *j, struct pkb_error *err)
+{
+    int code = slurm_get_errno();
+    const char *limit = code == EAGAIN                     ? "as many jobs as slurmctld keeps, MaxJobCount, are there"
+                        : code == ESLURM_ACCOUNTING_POLICY ? "a limit of the account, the QOS or the partition"
+                                                           : NULL;
+    (void)failed(err, "the job was refused");
+    if (limit)
+        (void)pkb_error_set(err, "Slurm: the job was refused: %s (%s); --slurm wave=N submits fewer tasks at one time",
+                            slurm_strerror(code), limit);
+    (void)pkb_error_prefix(err, "%s", j->name);
+    return code == EAGAIN || code == SLURM_COMMUNICATIONS_CONNECTION_ERROR ? -2 : -1;
+}
+
 static int submit(const struct slurm_job *j, uint32_t *id, struct pkb_error *err)
 {
     job_desc_msg_t d;
@@ -118,10 +133,8 @@ static int submit(const struct slurm_job *j, uint32_t *id, struct pkb_error *err
     char gpus[256];
     start();
     fill(&d, j, gpus, sizeof(gpus));
-    if (slurm_submit_batch_job(&d, &answer) != SLURM_SUCCESS) {
-        failed(err, "the job was refused");
-        return pkb_error_prefix(err, "%s", j->name);
-    }
+    if (slurm_submit_batch_job(&d, &answer) != SLURM_SUCCESS)
+        return refused(j, err);
     *id = answer->job_id;
     slurm_free_submit_response_response_msg(answer);
     return 0;

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orchestrator/slurm/submission.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "orchestrator/slurm/script.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/paths.h"
 
 #define MERGE_MINUTES 60
+#define RETRY_SECONDS 120       /* of a job that Slurm does not take now */
+#define WAVE_RETRY_SECONDS 1800 /* in the job that submits the next wave: nobody is there to try again */
+#define FIRST_PAUSE_MS 500
+#define LAST_PAUSE_MS 10000
 #define BUILD_MINUTES 240 /* what is not compiled by then is compiled by the agents that need it */
 
 /* ---- what jobs get to see of the environment -------------------------------------------------------------------------- */
@@ -69,6 +75,31 @@ static char *output_pattern(const char *run, const char *name, struct pkb_error 
     return text;
 }
 
+static double retry_seconds(const struct submission *s)
+{
+    const char *text = getenv("PKB_SUBMIT_RETRY_SECONDS");
+    char *end = NULL;
+    double value = text ? strtod(text, &end) : -1;
+    if (text && end != text && *end == '\0' && value >= 0)
+        return value;
+    return s->e->o->untried ? WAVE_RETRY_SECONDS : RETRY_SECONDS;
+}
+
+/* As sbatch does: what Slurm has no room for now, it may take a little later. */
+static int submit_patiently(const struct submission *s, const struct slurm_job *job, uint32_t *id, struct pkb_error *err)
+{
+    int64_t until = pkb_now_ns() + (int64_t)(retry_seconds(s) * 1e9);
+    int ms = FIRST_PAUSE_MS, rc;
+    while ((rc = s->l->api->submit(job, id, err)) == -2 && pkb_now_ns() < until && !stop_asked(&s->e->stop)) {
+        struct pollfd p = {.fd = s->e->stop.fd, .events = POLLIN};
+        if (ms == FIRST_PAUSE_MS)
+            display_warn(&s->e->display, "%s; trying again", err->text);
+        (void)poll(&p, 1, ms);
+        ms = ms < LAST_PAUSE_MS ? 2 * ms : ms;
+    }
+    return rc < 0 ? -1 : 0;
+}
+
 int submission_send(struct submission *s, struct slurm_job *job, const char *title, const struct words *command,
                     struct slurm_jobs_entry *entry, struct pkb_error *err)
 {
@@ -85,7 +116,7 @@ int submission_send(struct submission *s, struct slurm_job *job, const char *tit
     char *script = path && output ? slurm_script_make(job, title, &set->prolog, command, err) : NULL;
     job->script = script;
     if (script && jobs && pkb_mkdirs(jobs, err) == 0 && pkb_file_write(path, script, strlen(script), err) == 0 &&
-        s->l->api->submit(job, &entry->job, err) == 0)
+        submit_patiently(s, job, &entry->job, err) == 0)
         rc = slurm_jobs_add(s->l->jobs, run, entry, file, err);
     free(script);
     free(output);
