@@ -49,11 +49,32 @@ run "$pkb" resume --launcher slurm "$tmp/built"
 expect "nothing is built where nothing is missing" 0 ""
 check "no further job" test "$(grep -c '"kind": "build"' "$tmp/built/jobs.json")" = 1
 
-# Over nodes: messages of the reference by TCP, no shared memory.
+# Candidates for worlds over nodes: messages of the reference by TCP, no shared memory.
 for name in files memory; do
     mkdir -p "$tmp/store/$name/02_allgather" "$tmp/blocks"
     sed "s#TEST_FOLDER#$tmp/blocks#; s#TEST_GATE#/#; s#TEST_HOST##" "$top/tests/cluster/${name}_allgather.c" >"$tmp/store/$name/02_allgather/1.c"
 done
+
+# The quick sweep, cut, on 2, 8 and 16 ranks, which are 2 nodes of 8.
+sed -e "s#\.\./examples/candidates#$top/examples/candidates#; s#samples *= 3#samples = 1#; s#worlds { 1, 2, 4, 8 } or { 2, 4 }#{} or { 2, 8 }#" \
+    -e 's#return (cell.shape == "tiny") == (cell.world == 2)#return cell.shape == "tiny" and (cell.world == 2 or cell.id < 3)#' \
+    "$top/sweeps/quick.lua" >"$tmp/quick.lua"
+cat >"$tmp/large.lua" <<LUA
+return sweep {
+    name = "large", candidates = "store", models = { "files" }, problems = { 2 }, samples = { 1 }, gpus = { 16 }, shapes = { "tiny" },
+    trials = 2, iterations = { warmup = 2, timed = 5 }, limits = { seconds = 30, memory_mb = 4096 },
+}
+LUA
+for name in quick large; do
+    run "$pkb" run --quiet --build-cache "$tmp/cache" --run "$tmp/local-$name" "$tmp/$name.lua"
+    expect "$name: on this machine" 0 ""
+    run "$pkb" run --quiet --launcher slurm --wait --slurm exclusive=no --build-cache "$tmp/cache" --run "$tmp/$name" "$tmp/$name.lua"
+    expect "$name: by jobs" 0 ""
+    check "$name: the same outcomes" diff <(cells "$tmp/local-$name") <(cells "$tmp/$name")
+done
+check "quick: cells of 2 and of 8 ranks" test "$(cells "$tmp/quick" | awk '{ n[$4]++ } END { print n[2], n[8] }')" = "18 6"
+check "large: 16 ranks on two nodes" grep -q '"world":16,"nodes":2,.*"outcome":"correct"' "$tmp"/large/records/shard-000000.001.jsonl
+
 cat >"$tmp/nodes.lua" <<LUA
 return sweep {
     name = "nodes", candidates = "store", problems = { 2 }, samples = { 1 }, gpus = { 2, 4, 8 }, shapes = { "tiny" },

@@ -74,6 +74,8 @@ submit() {
 
 # ---- runs that wait at a gate while something is done to them ---------------------------------------------------------
 
+runs=$tmp # where they are made
+
 # sweep NAME SAMPLES GATED [HOST]: NAME.lua, so many samples of one candidate on 2 ranks. Sample GATED waits in its setup until `open_gate
 # NAME`; HOST is a node on which agents die. What is to come of it: NAME.cells.
 sweep() {
@@ -96,20 +98,20 @@ LUA
 # begin NAME OPTION...: a run of three cells, held at the second; not waited for.
 begin() {
     sweep "$1" 3 2
-    submit "$tmp/$1" "$tmp/$1.lua" "${@:2}"
+    submit "$runs/$1" "$tmp/$1.lua" "${@:2}"
     [ "$code" -eq 0 ] || not_ok "$1: it is submitted" "$err"
 }
 
 # held NAME: waits until the run is at its gate. $dir, $job (of the evaluation), $node.
 held() {
-    dir=$tmp/$1
+    dir=$runs/$1
     job=$(job_of "$dir" 1 evaluate)
     wait_for 60 test -e "$tmp/$1.gate.here" || not_ok "$1: it begins" "$(squeue; cat "$dir"/logs/slurm-* 2>/dev/null)"
     node=$(squeue -h -j "$job" -t R -o %N)
 }
 
 # restarted NAME: the task has begun once more.
-restarted() { grep -q 'restart 1' "$tmp/$1"/logs/slurm-*_*.log; }
+restarted() { grep -q 'restart 1' "$runs/$1"/logs/slurm-*_*.log; }
 open_gate() { touch "$tmp/$1.gate"; }
 
 over() { ! "$pkb" status "$1" | grep -q 'running    yes'; }
@@ -121,7 +123,7 @@ counted_once() {
 
 # complete NAME [SECONDS]: the run ends by itself, whole.
 complete() {
-    local run=$tmp/$1
+    local run=$runs/$1
     wait_for "${2:-60}" over "$run" || not_ok "$1: it does not end" "$(squeue; cat "$run"/logs/slurm-*)"
     check "$1: every cell once, and right" counted_once "$run" "$tmp/$1.cells"
     check "$1: no agent is left" wait_for 20 no_agents "$run"
@@ -129,7 +131,7 @@ complete() {
 
 # incomplete NAME: it has ended early; resume does the rest.
 incomplete() {
-    local run=$tmp/$1
+    local run=$runs/$1
     wait_for 60 over "$run" || not_ok "$1: it does not end" "$(squeue; cat "$run"/logs/slurm-*)"
     check "$1: no agent is left" wait_for 20 no_agents "$run"
     check "$1: it is not complete" test "$(cells "$run" | wc -l)" -lt "$(wc -l <"$tmp/$1.cells")"
