@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small PMIx client that misbehaves on demand, for tests of launchers.
  *
- *     pmix_client ACT [RANK [DIR]]       the rank (default 0) that does ACT; all others do "ok"
+ *     pmix_client ACT [RANK [DIR [WORLD]]]       the rank (default 0) that does ACT; all others do "ok"
  *
  * Acts: ok; early (exits with 3 before PMIx_Init); fence (is killed while the others are in the fence); after (exits with 4 after
  * PMIx_Finalize); silent (ends with 0 before PMIx_Init); unfinished (ends with 0 without PMIx_Finalize); orphan (leaves a process of
  * its own session behind); hang (sleeps after PMIx_Finalize, deaf to SIGTERM); wait (sleeps after PMIx_Finalize).
- * Every rank writes its pid to DIR/pid.RANK, an orphan to DIR/orphan, and DIR/ready.RANK once it has left PMIx. A correct world prints
- * "ok W" on rank 0's standard output; a failed fence ends with 5. */
+ * Every rank writes its pid to DIR/pid.RANK, an orphan to DIR/orphan, and DIR/ready.RANK once it has left PMIx; who misbehaves waits until
+ * all WORLD pids are there. A correct world prints "ok W" on rank 0's standard output; a failed fence ends with 5. */
 #include <errno.h>
 #include <pmix.h>
 #include <signal.h>
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *dir;
@@ -28,6 +29,18 @@ static void note(const char *name, long rank, long value)
     FILE *f = fopen(path, "we");
     if (!f || fprintf(f, "%ld\n", value) < 0 || fclose(f) == EOF)
         exit(9);
+}
+
+/* Ranks that are killed before they have noted anything could not be looked for. */
+static void await_notes(long world)
+{
+    for (long r = 0; r < world; r++) {
+        char path[512];
+        struct stat st;
+        (void)snprintf(path, sizeof(path), "%s/pid.%ld", dir, r);
+        for (int i = 0; i < 20000 && (stat(path, &st) != 0 || st.st_size == 0); i++)
+            (void)usleep(1000);
+    }
 }
 
 static void put_own(const pmix_proc_t *self)
@@ -122,6 +135,8 @@ int main(int argc, char **argv)
     note("pid", rank, (long)getpid());
     if (rank != who && who >= 0)
         act = "ok";
+    if (strcmp(act, "ok") != 0)
+        await_notes(argc > 4 ? strtol(argv[4], NULL, 10) : 0);
     before_init(act);
     if (PMIx_Init(&self, NULL, 0) != PMIX_SUCCESS)
         return 10;
