@@ -193,6 +193,24 @@ void kit_fill_constant(pkb_tensor *t, double value)
     kit_fill_with(t, same_value, &value);
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+int64_t kit_random_step(const struct rng *rng, uint64_t index, int64_t n)
+{
+    int64_t step = rng_integer(rng, index, 1, n + 1);
+    while (greatest_divisor(step, n) != 1)
+        step++;
+    return step % n;
+}
+
 struct problem_setting kit_as_rank(const struct problem_setting *s, int rank)
 {
     struct problem_setting other = *s;

@@ -78,6 +78,9 @@ void kit_fill_with(pkb_tensor *t, kit_value_fn *value, const void *arg);
 void kit_fill_rows(pkb_tensor *t, int64_t first, int64_t count, double value);
 void kit_fill_constant(pkb_tensor *t, double value);
 
+/* A random step, from number `index` of the stream, with which a walk around n places comes to each of them once; less than n. */
+int64_t kit_random_step(const struct rng *rng, uint64_t index, int64_t n);
+
 /* The setting as another rank has it: a filler takes it to make what that rank has too, or to share data between ranks. */
 struct problem_setting kit_as_rank(const struct problem_setting *s, int rank);
 

@@ -118,16 +118,6 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void fill_seeds(const struct problem_setting *s, struct problem_inputs *set)
 {
     struct rng rng = problem_rng(s, set, SEED_NODES);
@@ -135,12 +125,10 @@ static void fill_seeds(const struct problem_setting *s, struct problem_inputs *s
     int64_t first = s->rank * n, step = 1;
     if (s->inputs == PROFILE_HARDENED) {
         first = rng_integer(&rng, 0, 0, all);
-        step = rng_integer(&rng, 1, 1, all + 1);
-        while (greatest_divisor(step, all) != 1)
-            step++;
+        step = kit_random_step(&rng, 1, all);
     }
     for (int64_t i = 0; i < n; i++)
-        seed[i] = (first + i * (step % all)) % all;
+        seed[i] = (first + i * step) % all;
 }
 
 static void fill_random_graph(const struct problem_setting *s, struct problem_inputs *set)

@@ -17,12 +17,15 @@
  * One rank     the same with its own objects.
  * Arithmetic   exact, but for one rounding of the quotient.
  * Check        exact.
- * Inputs       object g belongs to cluster g mod ceil(N / 2), whose members are a common N(0,1) mask plus sigma N(0,1), sigma = 0.1 in
- *              clusters with an even number (overlap about 0.9) and 0.6 in others (about 0.6); one of 32 elements is exactly 0, and
- *              from 4 objects on the last mask is negative everywhere. last_occ is uniform in -1..3, but 0 and 2 for the two members of
- *              cluster 0. Scores are uniform in (-5, 5). In sets whose number is 3 mod 4 the last of several ranks has no object. pkb
- *              profile: masks N(0,1) + 4 [(y + x + i + r) mod 5 = 0] - 1, each step rounded to T; scores from -5 to 5 evenly;
- *              last_occ = g mod 5 - 1.
+ * Inputs       object g is member m = floor(g / K) of cluster g mod K, K = ceil(N / 3). Every cluster takes the pixels in an order of
+ *              its own, p = 0..1 along it. Member m's mask is positive for p from 0.06 m to 0.06 m + 0.5 in clusters with an even
+ *              number: it overlaps the member before it by 0.79, the one before that by 0.61. In odd ones it is positive from 0.08 m
+ *              to 0.08 m + 0.3, overlaps of 0.58 at most, and exactly 0 for p >= 0.5, where an overlap of what is not negative would
+ *              be 0.82. Magnitudes are those of N(0,1). From 3 clusters on the first mask of the last one is negative everywhere.
+ *              last_occ is uniform in -1..3, but 0, 2, 3 for the members of cluster 0 in even sets, 2, 0, -1 in odd ones: some are
+ *              suppressed, one of them by another one that is suppressed, and -1 suppresses nobody. Scores are uniform in (-5, 5).
+ *              In sets whose number is 3 mod 4 the last of several ranks has no object. pkb profile: masks N(0,1) + 4 [(y + x + i +
+ *              r) mod 5 = 0] - 1, each step rounded to T; scores from -5 to 5 evenly; last_occ = g mod 5 - 1.
  * Ideal cost   for trial 0.
  */
 #include <math.h>
@@ -44,7 +47,7 @@ enum { MASKS, SCORES, COUNTS, LAST_OCC };
 enum { MASKS_ALL, SCORES_ALL, SUPPRESSED, N_OBJECTS };
 
 /* Streams of random numbers apart from the tensors. */
-enum { STREAM_BASES = KIT_STREAM, STREAM_ZEROS };
+enum { STREAM_ORDERS = KIT_STREAM };
 
 #define BLANK (-10.0)
 
@@ -99,9 +102,12 @@ static int outputs(const struct problem_setting *s, struct problem_tensor *t)
 
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */
 
+/* Members of a cluster, as a rule. */
+#define MEMBERS 3
+
 /* The objects of a rank. */
 struct tracked {
-    struct rng noise, bases, zeros;
+    struct rng noise, orders;
     int dtype, rank;
     int64_t first, own, all; /* number of the first one; of how many, of all */
     size_t width, pixels;
@@ -109,18 +115,51 @@ struct tracked {
 
 static int64_t clusters(const struct tracked *t)
 {
-    return (t->all + 1) / 2;
+    return (t->all + MEMBERS - 1) / MEMBERS;
 }
 
-static double clustered_mask(const void *arg, size_t i)
+/* One object's mask. */
+struct mask {
+    struct rng noise;
+    uint64_t number;            /* of its first pixel in the stream */
+    int64_t pixels, step, turn; /* pixel i is at place (turn + i * step) mod pixels of the cluster's order */
+    double begin, end, zero;    /* parts of the order: from where to where it is positive, from where 0 */
+};
+
+static double mask_value(const void *arg, size_t i)
 {
-    const struct tracked *t = arg;
-    int64_t object = t->first + (int64_t)(i / t->pixels), cluster = object % clusters(t);
-    double base = rng_normal(&t->bases, (uint64_t)cluster * t->pixels + i % t->pixels);
-    double value = base + (cluster % 2 == 0 ? 0.1 : 0.6) * rng_normal(&t->noise, i);
-    if (rng_integer(&t->zeros, i, 0, 32) == 0)
+    const struct mask *m = arg;
+    double size = fabs(rng_normal(&m->noise, m->number + i));
+    double place = (double)((m->turn + (int64_t)i * m->step) % m->pixels) / (double)m->pixels;
+    if (place >= m->zero)
         return 0;
-    return t->all >= 4 && object == t->all - 1 ? -fabs(value) : value;
+    return place >= m->begin && place < m->end ? size : -size;
+}
+
+static struct mask mask_of(const struct tracked *t, int64_t i)
+{
+    int64_t n = clusters(t), cluster = (t->first + i) % n, pixels = (int64_t)t->pixels;
+    double member = (double)((t->first + i) / n);
+    struct mask m = {.noise = t->noise, .number = (uint64_t)(i * pixels), .pixels = pixels};
+    m.step = kit_random_step(&t->orders, 2 * (uint64_t)cluster, pixels);
+    m.turn = rng_integer(&t->orders, 2 * (uint64_t)cluster + 1, 0, pixels);
+    m.zero = cluster % 2 == 0 ? 1 : 0.5;
+    m.begin = (cluster % 2 == 0 ? 0.06 : 0.08) * member;
+    m.end = m.begin + (cluster % 2 == 0 ? 0.5 : 0.3);
+    if (n >= 3 && t->first + i == n - 1)
+        m = (struct mask){m.noise, m.number, pixels, 1, 0, 2, 2, 2};
+    return m;
+}
+
+static void fill_masks(pkb_tensor *masks, const struct tracked *t)
+{
+    for (int64_t i = 0; i < t->own; i++) {
+        struct mask m = mask_of(t, i);
+        pkb_tensor one = *masks;
+        one.shape[0] = 1;
+        one.data = (char *)masks->data + (size_t)i * t->pixels * dtype_size(masks->dtype);
+        kit_fill_with(&one, mask_value, &m);
+    }
 }
 
 static double published_mask(const void *arg, size_t i)
@@ -145,15 +184,18 @@ static double published_occlusion(const void *arg, size_t i)
 
 struct occlusions {
     struct rng rng;
-    int64_t second; /* the other member of cluster 0 */
+    int64_t clusters;
+    bool odd; /* the number of the set */
 };
 
 static double random_occlusion(const void *arg, size_t i)
 {
+    static const double first_cluster[2][MEMBERS] = {{0, 2, 3}, {2, 0, -1}};
     const struct occlusions *o = arg;
-    if (i == 0)
-        return 0;
-    return (int64_t)i == o->second ? 2 : (double)rng_integer(&o->rng, i, -1, 4);
+    int64_t member = (int64_t)i / o->clusters;
+    if ((int64_t)i % o->clusters == 0 && member < MEMBERS)
+        return first_cluster[o->odd][member];
+    return (double)rng_integer(&o->rng, i, -1, 4);
 }
 
 static void fill_published(struct problem_inputs *set, const struct tracked *t)
@@ -168,8 +210,7 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
     int64_t *counts = set->in[COUNTS].data;
     struct tracked t = {
         .noise = problem_rng(s, set, MASKS),
-        .bases = problem_rng_shared(s, set, STREAM_BASES),
-        .zeros = problem_rng(s, set, STREAM_ZEROS),
+        .orders = problem_rng_shared(s, set, STREAM_ORDERS),
         .dtype = s->dtype,
         .rank = s->rank,
         .own = objects(s, set->trial, s->rank),
@@ -182,12 +223,13 @@ static void init(const struct problem_setting *s, struct problem_inputs *set)
         t.all += counts[q];
     }
     set->params[PARAM_TRIAL] = set->trial;
-    struct occlusions o = {problem_rng_shared(s, set, LAST_OCC), clusters(&t)};
+    struct occlusions o = {problem_rng_shared(s, set, LAST_OCC), clusters(&t), set->trial % 2 == 1};
     if (s->inputs == PROFILE_PKB) {
         fill_published(set, &t);
         return;
     }
-    kit_fill_with(&set->in[MASKS], clustered_mask, &t);
+    kit_fill_normal(s, set, MASKS);
+    fill_masks(&set->in[MASKS], &t);
     kit_fill_uniform(s, set, SCORES, -5, 5);
     kit_fill_with(&set->in[LAST_OCC], random_occlusion, &o);
 }

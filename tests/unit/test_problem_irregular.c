@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges of irregular size against programs that see all ranks at once, with sizes and ranks that golden data do not have; and the
- * own check of the nearest neighbours.
+ * own check of the nearest neighbours; and rules that are nearly right.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,6 +19,8 @@
 
 /* Nodes and edges of a rank, lists of a rank, values of all: more do not occur at tiny shapes. */
 #define MOST 4096
+#define MOST_OBJECTS 32
+#define MOST_PIXELS 256
 
 static struct evaluation *evaluated(const struct problem_setting *s, uint32_t trial)
 {
@@ -246,9 +248,93 @@ static void neighbours_are_judged(void **state)
     }
 }
 
+/* ---- 81: suppression ------------------------------------------------------------------------------------------------ */
+
+/* The rule, and three that are easily taken for it. */
+enum rule { RIGHT, NOT_NEGATIVE, ONE_AFTER_ANOTHER, OWN_OCCLUSION, RULES };
+
+/* Objects of all ranks. */
+struct objects {
+    int64_t n, pixels;
+    const int64_t *occlusion;
+    double mask[MOST_OBJECTS][MOST_PIXELS];
+};
+
+static void read_objects(const struct evaluation *e, struct objects *o)
+{
+    const int64_t *counts = input(e, 0, 2);
+    o->n = 0;
+    o->pixels = e->ranks[0].set.in[0].shape[1] * e->ranks[0].set.in[0].shape[2];
+    o->occlusion = input(e, 0, 3);
+    assert_true(o->pixels <= MOST_PIXELS);
+    for (int q = 0; q < e->world; q++) {
+        for (int64_t i = 0; i < counts[q]; i++, o->n++) {
+            assert_true(o->n < MOST_OBJECTS);
+            for (int64_t p = 0; p < o->pixels; p++)
+                o->mask[o->n][p] = evaluation_element(&e->ranks[q].set.in[0], (size_t)(i * o->pixels + p));
+        }
+    }
+}
+
+static bool is_set(enum rule rule, double value)
+{
+    return value > 0 || (rule == NOT_NEGATIVE && value == 0);
+}
+
+static bool overlap(const struct objects *o, enum rule rule, int64_t g, int64_t h)
+{
+    int both = 0, any = 0;
+    for (int64_t p = 0; p < o->pixels; p++) {
+        bool in_g = is_set(rule, o->mask[g][p]), in_h = is_set(rule, o->mask[h][p]);
+        both += in_g && in_h;
+        any += in_g || in_h;
+    }
+    return (float)both / (float)(any > 1 ? any : 1) >= 0.7F;
+}
+
+static void suppress(const struct objects *o, enum rule rule, uint8_t *suppressed)
+{
+    for (int64_t g = 0; g < o->n; g++) {
+        suppressed[g] = 0;
+        for (int64_t h = 0; h < o->n; h++) {
+            bool seen = o->occlusion[rule == OWN_OCCLUSION ? g : h] > -1;
+            bool there = rule != ONE_AFTER_ANOTHER || h > g || !suppressed[h];
+            if (o->occlusion[g] > o->occlusion[h] && seen && there && overlap(o, rule, g, h))
+                suppressed[g] = 1;
+        }
+    }
+}
+
+/* In how many sets each rule gives something else than the reference. */
+static int differing_sets[RULES];
+
+static void count_differences(const struct evaluation *e)
+{
+    static struct objects objects;
+    uint8_t suppressed[MOST_OBJECTS];
+    read_objects(e, &objects);
+    assert_int_equal(*(const int64_t *)e->ranks[0].out[3].data, objects.n);
+    for (int rule = RIGHT; rule < RULES; rule++) {
+        suppress(&objects, (enum rule)rule, suppressed);
+        differing_sets[rule] += memcmp(suppressed, e->ranks[e->world - 1].out[2].data, (size_t)objects.n) != 0;
+    }
+}
+
+static void other_rules_suppress_others(void **state)
+{
+    (void)state;
+    for_worlds(81, NULL, 0, count_differences);
+    assert_int_equal(differing_sets[RIGHT], 0);
+    for (int rule = NOT_NEGATIVE; rule < RULES; rule++) {
+        if (differing_sets[rule] < 10)
+            fail_msg("rule %d differs in %d sets of 30", rule, differing_sets[rule]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_rules_suppress_others),
         cmocka_unit_test(values_are_sorted),
         cmocka_unit_test(neighbours_are_those_of_the_whole_graph),
         cmocka_unit_test(lists_are_those_of_the_own_features),
