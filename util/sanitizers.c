@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the leak sanitizer is told by programs that use PMIx or Slurm: the libraries keep what they have allocated once, and
- * libslurm the answer to a refused submission, which are not our leaks. To be listed among a program's own sources, where the sanitizer finds it. Empty without sanitizers. */
+/* What sanitizers are told: more memory than there can be is refused, as malloc does it; and what PMIx and Slurm keep, which they have
+ * allocated once, and libslurm the answer to a refused submission, are not our leaks. To be listed among a program's own sources, where
+ * the sanitizer finds it. Empty without sanitizers. */
 #include "config.h"
 
 #if PKB_SANITIZERS
 #define EXPORTED __attribute__((visibility("default")))
 
+EXPORTED const char *__asan_default_options(void);
 EXPORTED const char *__lsan_default_suppressions(void);
 EXPORTED const char *__lsan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
 
 const char *__lsan_default_suppressions(void)
 {
