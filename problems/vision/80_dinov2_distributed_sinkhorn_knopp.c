@@ -126,8 +126,8 @@ static void reference(const struct problem_call *c)
 {
     int64_t iterations = problem_call_int(c, "n_iterations");
     pkb_tensor *q = &c->out[0];
-    start(c, q);
     pkb_tensor *n = count_samples(c);
+    start(c, q);
     for (int64_t i = 0; i < iterations; i++) {
         normalise_prototypes(c, q);
         normalise_samples(c, q, n);
