@@ -15,12 +15,12 @@ done
 case $build/ in
 /tmp/* | /dev/shm/*) skip "the build tree is below /tmp, which nodes do not share" ;;
 esac
-ip link add pkbprobe type veth peer name pkbprobe2 2>/dev/null || skip "this machine gives no network devices to make"
-ip link delete pkbprobe
 
 # One cluster at a time on this machine: daemons are found by the numbers of their jobs. What starts daemons closes the lock.
 exec 9>/run/pkb-cluster-test.lock
 flock -w 1800 9 || { echo "other cluster tests have been running for half an hour"; exit 1; }
+ip link add pkbprobe type veth peer name pkbprobe2 2>/dev/null || skip "this machine gives no network devices to make"
+ip link delete pkbprobe
 
 export PKB_MINISLURM=/run/pkb-cluster-test.$$
 unset PKB_SITE
