@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 84 vocab_parallel_log_prob_topk_chunked_backward: the gradient of 83 with respect to the logits.
  *
- * Parameters   as 83.
- * Inputs       logits (B, S, Vl) of T, target (B, S) of i64 as 83; grad_out (B, S) of bf16 (for every T), the same on every rank.
+ * Parameters   B, S: sequences and their tokens (S is rounded up to a multiple of W), Nt = B*S. V: vocabulary, divided over the
+ *              ranks; rank r has the entries r*Vl to (r+1)*Vl - 1, Vl = V / W. top_k: entries of a row that are kept, 0 for all.
+ *              top_p: mass that is kept, 1 or more for all. chunk_size: positions of a sequence per chunk; 0 for min(S, max(W,
+ *              floor(S/4)) rounded up to a multiple of W). A chunk has B*chunk_size tokens (a multiple of W) of the flattened
+ *              order n = b*S + s; the last one may have fewer.
+ * Inputs       logits (B, S, Vl) of T, different on every rank; target (B, S) of i64, 0 to V-1, and grad_out (B, S) of bf16 (for
+ *              every T), the same on every rank.
  * Output       grad_logits (B, S, Vl) of f32 (for every T), the rank's part of the vocabulary for all tokens. With p the softmax
  *              over the kept entries of the row (filter.h),
  *                  grad_logits[n, v] = ((v is the target) - p[v]) * grad_out[n] for kept v, 0 for others.
@@ -11,8 +16,8 @@
  * One rank     the same on the own rows.
  * Arithmetic   T in the filter, f32 after it.
  * Check        |g - gc| <= 1e-5. Inputs leave no doubt what is kept.
- * Inputs       problems/reinforcement_learning/vocabulary.h; grad_out is N(0,1). In the pkb profile targets are as in 83 and
- *              grad_out[n] = -1 + 2 n/(Nt-1).
+ * Inputs       problems/reinforcement_learning/vocabulary.h; grad_out is N(0,1). In the pkb profile targets are (19 n + 5 + trial)
+ *              mod V and grad_out[n] = -1 + 2 n/(Nt-1).
  */
 #include "problems/axes.h"
 #include "problems/reinforcement_learning/vocabulary.h"

@@ -4,6 +4,12 @@
  * Tokens are numbered n = b*S + s, 0 to Nt - 1. Rank r has the vocabulary entries r*Vl to (r+1)*Vl - 1 of all tokens, Vl = V / W.
  * Of `count` tokens from `first` on (count is a multiple of W), rank r gets count / W whole rows: those of the tokens from
  * first + r * count / W on.
+ *
+ * Inputs. Logits are N(0,1); the target's is raised by 8, 4, 2, 0 for n mod 4 = 0, 1, 2, 3, so that it is nearly all of the mass,
+ * some of it, or filtered. Targets are uniform, the same on all ranks. A row whose filter's decision is not clear (filter.h) is
+ * drawn anew. With top-p alone a cut through N(0,1) never is for bf16: there about 12 entries of a row, in some rows the target
+ * among them, are raised by log(2.08 V), so that the others are less than 5 % of the mass. The pkb profile raises by 8 always, and
+ * targets follow a formula; rows are drawn anew as far as that helps.
  */
 #ifndef PKB_PROBLEMS_REINFORCEMENT_LEARNING_VOCABULARY_H
 #define PKB_PROBLEMS_REINFORCEMENT_LEARNING_VOCABULARY_H
@@ -36,12 +42,7 @@ int64_t vocabulary_chunk_tokens(const struct problem_setting *s);
 /* Describes logits (B, S, Vl) of T and target (B, S) of i64; returns VOCABULARY_INPUTS. */
 int vocabulary_inputs(const struct problem_setting *s, struct problem_tensor *t);
 
-/* Fills them. Logits are N(0,1); the target's is raised by 8, 4, 2, 0 for n mod 4 = 0, 1, 2, 3, so that it is nearly all of the
- * mass, some of it, or filtered. Targets are uniform, the same on all ranks. A row whose filter's decision is not clear
- * (filter.h) is drawn anew. With top-p alone a cut through N(0,1) never is for bf16: there about 12 entries of a row, in some
- * rows the target among them, are raised by log(2.08 V), so that the others are less than 5 % of the mass.
- * The pkb profile raises by 8 always, and targets are (factor * n + offset + trial) mod V; rows are drawn anew as far as that
- * helps. */
+/* Fills them. Published targets are (factor * n + offset + trial) mod V. */
 struct vocabulary_targets {
     int64_t factor, offset;
 };
