@@ -73,6 +73,13 @@ cudaError_t kernel_iota(struct cuda_array dst, double first, double step, bool i
 /* dst[i] = a at the walk's place; elements of `size` bytes (1, 2, 4, 8). */
 cudaError_t kernel_gather(void *dst, const void *a, int size, const struct cuda_walk *walk, cudaStream_t stream);
 
+/* Rows of `width` bytes that are apart, in memory that the device reaches. The driver's own copy takes a row at a time: this one is
+ * for rows that are short. */
+struct cuda_rectangle {
+    size_t rows, width, dst_pitch, src_pitch;
+};
+cudaError_t kernel_copy2d(void *dst, const void *src, struct cuda_rectangle r, cudaStream_t stream);
+
 /* n copies of an element of `size` bytes (1, 2, 4, 8). */
 cudaError_t kernel_fill(void *dst, uint64_t bits, int size, int64_t n, cudaStream_t stream);
 

@@ -170,10 +170,15 @@ int cuda_reduce_axis(struct rt_device *dev, enum rt_reduction op, pkb_tensor *ds
 
 /* ---- rearrangements ------------------------------------------------------------------------------------------------ */
 
+#define SHORT_ROW 4096 /* bytes */
+
 int cuda_copy2d(struct rt_device *dev, void *dst, const void *src, const struct rt_copy2d_form *f, struct pkb_error *err)
 {
+    struct cuda_rectangle r = {f->rows, f->width, f->dst_pitch, f->src_pitch};
     if (f->rows == 0 || f->width == 0)
         return 0;
+    if (f->width <= SHORT_ROW)
+        return CUDA_FAILS(dev, kernel_copy2d(dst, src, r, dev->stream), err) ? -1 : 0;
     return CUDA_FAILS(dev,
                       cudaMemcpy2DAsync(dst, f->dst_pitch, src, f->src_pitch, f->width, f->rows, cudaMemcpyDefault, dev->stream),
                       err)

@@ -123,3 +123,36 @@ cudaError_t kernel_gather(void *dst, const void *a, int size, const struct cuda_
     FOR_WORD(size, launch_gather((W *)dst, (const W *)a, &wide, stream));
     return cudaGetLastError();
 }
+
+/* ---- rectangles ---------------------------------------------------------------------------------------------------- */
+
+/* In elements of type E. */
+template <typename E> __global__ void copy2d_kernel(E *dst, const E *src, struct cuda_rectangle r)
+{
+    int64_t width = (int64_t)r.width, n = (int64_t)r.rows * width;
+    for (int64_t i = first_element(); i < n; i += element_step()) {
+        int64_t row = quotient(i, width), column = i - row * width;
+        dst[row * (int64_t)r.dst_pitch + column] = src[row * (int64_t)r.src_pitch + column];
+    }
+}
+
+/* The widest element that addresses and sizes are multiples of. */
+static int element_of(const void *dst, const void *src, const struct cuda_rectangle *r)
+{
+    size_t all = (size_t)dst | (size_t)src | r->width | r->dst_pitch | r->src_pitch;
+    int size = WIDEST;
+    while (all % (size_t)size != 0)
+        size /= 2;
+    return size;
+}
+
+cudaError_t kernel_copy2d(void *dst, const void *src, struct cuda_rectangle r, cudaStream_t stream)
+{
+    int size = element_of(dst, src, &r);
+    r.width /= (size_t)size;
+    r.dst_pitch /= (size_t)size;
+    r.src_pitch /= (size_t)size;
+    unsigned grid = grid_for((int64_t)(r.rows * r.width), KERNEL_THREADS);
+    FOR_WORD(size, (copy2d_kernel<<<grid, KERNEL_THREADS, 0, stream>>>((W *)dst, (const W *)src, r)));
+    return cudaGetLastError();
+}

@@ -176,6 +176,12 @@ static void ranges(const struct gpu_pair *pair, int type)
             run_case(pair, &p);
         }
     }
+    /* Rows on both sides of those that a kernel moves. */
+    for (int64_t count = 400; count < 9000; count *= 3) {
+        struct op_case c = {
+            "slice", call_slice, .n_in = 1, .axis = 1, .first = 3, .in = {FORM(type, 5, 9000)}, .dst = FORM(type, 5, count)};
+        run_case(pair, &c);
+    }
 }
 
 void cases_of_rows(const struct gpu_pair *pair)
