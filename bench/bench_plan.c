@@ -105,7 +105,7 @@ static int plan_once(const struct bench *b, enum variant v, struct pkb_error *er
     char path[128];
     (void)snprintf(path, sizeof(path), "%s/%s.lua", b->folder, v == WHERE ? "where" : "plain");
     struct sweep *s = sweep_load(path, err);
-    struct plan *p = s ? plan_make(s, 0, err) : NULL;
+    struct plan *p = s ? plan_make(s, 0, NULL, err) : NULL;
     int rc = p ? plan_save(p, b->folder, err) : -1;
     if (rc == 0 && v == DIGESTS)
         rc = all_digests(p, err);
@@ -169,7 +169,7 @@ static int write_spec(const struct bench *b, const char *path, size_t *cells, st
     char sweep[128];
     (void)snprintf(sweep, sizeof(sweep), "%s/plain.lua", b->folder);
     struct sweep *s = sweep_load(sweep, err);
-    struct plan *p = s ? plan_make(s, 0, err) : NULL;
+    struct plan *p = s ? plan_make(s, 0, NULL, err) : NULL;
     json_t *spec = p ? spec_of(s, p) : NULL;
     int rc = spec ? pkb_json_write(path, spec, false, err) : -1;
     if (p)

@@ -8,13 +8,17 @@
 #include <stdlib.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/learn.h"
 #include "orchestrator/options.h"
 #include "sweeps/plan.h"
 #include "util/json.h"
 
+enum { KEY_LEARN = 0x100 };
+
 struct arguments {
     const char *sweep;
     double shard_seconds; /* 0: the default */
+    struct words learn;   /* earlier runs */
     bool json, list;
 };
 
@@ -27,6 +31,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'l':
         a->list = true;
+        return 0;
+    case KEY_LEARN:
+        option_add(state, &a->learn, arg);
         return 0;
     case 's':
         a->shard_seconds = option_shard_seconds(state, arg);
@@ -116,11 +123,14 @@ static void print_skips(const struct plan *p)
     }
 }
 
-static void print_text(const struct sweep *s, const struct plan *p)
+static void print_text(const struct sweep *s, const struct plan *p, const struct learned *l)
 {
+    char how[160];
+    learn_describe(l, p, s->has_time, how, sizeof(how));
     printf("%s: %zu %s = %zu settings with %zu candidates of %d %s\n", s->name, p->n_cells, plural(p->n_cells, "cell", "cells"),
            p->n_settings, p->n_candidates, s->n_models, plural((uint64_t)s->n_models, "model", "models"));
     print_worlds(p);
+    printf("  time: %s\n", how);
     print_skips(p);
 }
 
@@ -204,14 +214,14 @@ static json_t *skips_json(const struct plan *p)
     return list;
 }
 
-static int print_json(const struct sweep *s, const struct plan *p, struct pkb_error *err)
+static int print_json(const struct sweep *s, const struct plan *p, const struct learned *l, struct pkb_error *err)
 {
     json_t *worlds = worlds_json(p), *shards = shards_json(p), *skipped = skips_json(p);
     bool whole = json_array_size(shards) == p->n_shards && json_array_size(skipped) == p->n_skips;
-    json_t *value = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "name", s->name, "sweep", s->path, "digest",
-                              s->digest, "cells", (json_int_t)p->n_cells, "settings", (json_int_t)p->n_settings, "candidates",
-                              (json_int_t)p->n_candidates, "left_out", (json_int_t)sum_skipped(p), "worlds", worlds, "shards",
-                              shards, "skipped", skipped);
+    json_t *value = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", s->name, "sweep", s->path,
+                              "digest", s->digest, "cells", (json_int_t)p->n_cells, "settings", (json_int_t)p->n_settings,
+                              "candidates", (json_int_t)p->n_candidates, "left_out", (json_int_t)sum_skipped(p), "time",
+                              learn_json(l, p, s->has_time), "worlds", worlds, "shards", shards, "skipped", skipped);
     int rc = value && whole ? command_print_json(value, 1, err) : pkb_error_set(err, "out of memory");
     json_decref(value);
     return rc;
@@ -219,13 +229,14 @@ static int print_json(const struct sweep *s, const struct plan *p, struct pkb_er
 
 /* ---- the command --------------------------------------------------------------------------------------------------- */
 
-static int print(const struct arguments *a, const struct sweep *s, const struct plan *p, struct pkb_error *err)
+static int print(const struct arguments *a, const struct sweep *s, const struct plan *p, const struct learned *l,
+                 struct pkb_error *err)
 {
     if (a->list)
         return print_cells(p, a->json ? print_json_cell : print_line, err);
     if (a->json)
-        return print_json(s, p, err);
-    print_text(s, p);
+        return print_json(s, p, l, err);
+    print_text(s, p, l);
     return 0;
 }
 
@@ -235,6 +246,7 @@ int cmd_plan(int argc, char **argv)
         {"json", 'j', NULL, 0, "Print JSON; with --list, one object per line", 0},
         {"list", 'l', NULL, 0, "Print the cells, one per line: digest, problem, model, sample, ranks, dtype, shape", 0},
         {"shard-seconds", 's', "S", 0, "Make shards of about S seconds (default 600)", 0},
+        {"learn", KEY_LEARN, "RUN", 0, "Size shards by what an earlier run took; may be repeated", 0},
         {0}};
     static const struct argp argp = {
         options, parse, "SWEEP.lua", "What a sweep would run: cells, shards, and what is left out and why.\v" PKB_EXIT_DOC,
@@ -245,13 +257,18 @@ int cmd_plan(int argc, char **argv)
     struct sweep *s = sweep_load(a.sweep, &err);
     if (!s)
         return command_fail(PKB_EXIT_USAGE, &err);
-    struct plan *p = plan_make(s, a.shard_seconds, &err);
+    struct learned learned;
+    struct plan *p = NULL;
     int code = PKB_EXIT_OK;
+    if (learn_runs(&a.learn, &learned, &err) == 0)
+        p = plan_make(s, a.shard_seconds, learned.estimates, &err);
     if (!p)
         code = command_fail(PKB_EXIT_USAGE, &err);
-    else if (print(&a, s, p, &err) < 0)
+    else if (print(&a, s, p, &learned, &err) < 0)
         code = command_fail(PKB_EXIT_SYSTEM, &err);
     plan_destroy(p);
+    learned_clear(&learned);
+    words_clear(&a.learn);
     sweep_destroy(s);
     return code;
 }

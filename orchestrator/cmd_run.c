@@ -9,7 +9,7 @@
 #include "orchestrator/slurm/launch.h"
 #include "orchestrator/slurm/options.h"
 
-enum { KEY_RUN = 0x100, KEY_CACHE, KEY_SHARD_SECONDS, KEY_TOPOLOGY };
+enum { KEY_RUN = 0x100, KEY_CACHE, KEY_SHARD_SECONDS, KEY_LEARN, KEY_TOPOLOGY };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -27,6 +27,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SHARD_SECONDS:
         o->shard_seconds = option_shard_seconds(state, arg);
         return 0;
+    case KEY_LEARN:
+        option_add(state, &o->learn, arg);
+        return 0;
     case KEY_TOPOLOGY:
         o->topology = arg;
         return 0;
@@ -39,6 +42,7 @@ static const struct argp_option options[] = {
     {"run", KEY_RUN, "DIR", 0, "Run directory to create (default: runs/NAME-TIME)", 0},
     {"build-cache", KEY_CACHE, "DIR", 0, "Compiled candidates, shared between runs (default: in the run directory)", 0},
     {"shard-seconds", KEY_SHARD_SECONDS, "S", 0, "Work per shard, roughly (default: 600)", 0},
+    {"learn", KEY_LEARN, "RUN", 0, "Size shards by what an earlier run took; may be repeated", 0},
     {"topology", KEY_TOPOLOGY, "NAME", 0,
      "Machine that it runs on, kept for 'pkb roofline' and 'pkb report': a name of 'pkb topo list', a file, or none (default: "
      "the "
@@ -79,5 +83,6 @@ int cmd_run(int argc, char **argv)
     int code =
         !o.launcher ? command_fail(PKB_EXIT_USAGE, &err) : engine_command(&o, strcmp(o.launcher, "slurm") == 0 ? slurm : local);
     words_clear(&o.slurm);
+    words_clear(&o.learn);
     return code;
 }

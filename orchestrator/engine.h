@@ -23,6 +23,7 @@ struct engine_options {
     const char *build_cache;        /* NULL: in the run directory */
     const char *topology;           /* run: of the machine, "none"; NULL: what GPUs of this machine say */
     double shard_seconds;           /* 0: the default */
+    struct words learn;             /* run: earlier runs that shards are sized by */
     int build_jobs;                 /* 0: as many as there are processors, 2 at least */
     size_t build_part, build_parts; /* one of several builders; parts 0: the only one */
     bool force_build;               /* resume: with another build than the run was made by */

@@ -2,12 +2,9 @@
 #include "orchestrator/nodes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "results/record_files.h"
-#include "results/record_scan.h"
-#include "util/file.h"
 #include "util/json.h"
 
 /* Records without an error that are looked at: enough to meet every node of a large allocation. */
@@ -68,18 +65,9 @@ static int visit(void *arg, const struct record_scan *scan)
 
 int nodes_read(struct nodes *nodes, const char *run, struct pkb_error *err)
 {
-    struct record_files files = {0};
     struct reading reading = {.nodes = nodes};
     nodes->n = 0;
-    int rc = record_files_list(run, &files, err);
-    for (size_t i = 0; i < files.n && rc == 0; i++) {
-        char *path = files.files[i].attempt > 0 ? pkb_format(err, "%s/records/%s", run, files.files[i].name) : NULL;
-        if (path)
-            rc = record_file_scan(path, visit, &reading, NULL, err);
-        free(path);
-    }
-    record_files_destroy(&files);
-    return rc;
+    return record_files_scan(run, visit, &reading, err);
 }
 
 void nodes_failing(const struct nodes *nodes, uint64_t limit, char *list, size_t size)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "orchestrator/exit.h"
+
 long option_integer(struct argp_state *state, const char *name, const char *text, long min, long max)
 {
     char *end;
@@ -22,6 +24,12 @@ double option_number(struct argp_state *state, const char *name, const char *tex
     if (end == text || *end || errno || !(value >= min && value <= max))
         argp_error(state, "%s: expected a number from %g to %g, found '%s'", name, min, max, text);
     return value;
+}
+
+void option_add(struct argp_state *state, struct words *list, const char *text)
+{
+    if (words_add(list, NULL, "%s", text) < 0)
+        argp_failure(state, PKB_EXIT_SYSTEM, 0, "out of memory");
 }
 
 double option_shard_seconds(struct argp_state *state, const char *text)

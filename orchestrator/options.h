@@ -5,8 +5,13 @@
 
 #include <argp.h>
 
+#include "util/words.h"
+
 long option_integer(struct argp_state *state, const char *name, const char *text, long min, long max);
 double option_number(struct argp_state *state, const char *name, const char *text, double min, double max);
+
+/* One more of an option that may be repeated. */
+void option_add(struct argp_state *state, struct words *list, const char *text);
 
 /* Seconds of work per shard, for --shard-seconds. */
 double option_shard_seconds(struct argp_state *state, const char *text);

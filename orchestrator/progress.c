@@ -102,25 +102,9 @@ static int visit(void *arg, const struct record_scan *scan)
     return 0;
 }
 
-static int read_file(struct progress *p, const char *run, const char *name, struct pkb_error *err)
-{
-    char *path = pkb_format(err, "%s/records/%s", run, name);
-    int rc = path ? record_file_scan(path, visit, p, NULL, err) : -1;
-    free(path);
-    return rc;
-}
-
 int progress_read(struct progress *p, const char *run, struct pkb_error *err)
 {
-    struct record_files list = {0};
-    if (record_files_list(run, &list, err) < 0)
-        return -1;
-    int rc = 0;
-    for (size_t i = 0; i < list.n && rc == 0; i++)
-        if (list.files[i].attempt > 0)
-            rc = read_file(p, run, list.files[i].name, err);
-    record_files_destroy(&list);
-    return rc;
+    return record_files_scan(run, visit, p, err);
 }
 
 int progress_read_attempt(struct progress *p, const char *run, int shard, int attempt, struct pkb_error *err)

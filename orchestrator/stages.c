@@ -9,6 +9,7 @@
 #include "node_agent/agent.h"
 #include "orchestrator/attempt.h"
 #include "orchestrator/engine.h"
+#include "orchestrator/learn.h"
 #include "orchestrator/run_topology.h"
 #include "results/merge.h"
 #include "util/clock.h"
@@ -22,16 +23,31 @@ int engine_load(struct engine *e, struct pkb_error *err)
     return e->sweep ? 0 : -1;
 }
 
+/* *how: what was learned, "" without --learn. */
+static int make_plan(struct engine *e, char *how, size_t size, struct pkb_error *err)
+{
+    struct learned learned;
+    how[0] = '\0';
+    if (learn_runs(&e->o->learn, &learned, err) == 0)
+        e->plan = plan_make(e->sweep, e->o->shard_seconds, learned.estimates, err);
+    if (e->plan && learned.estimates)
+        learn_describe(&learned, e->plan, e->sweep->has_time, how, size);
+    learned_clear(&learned);
+    return e->plan ? 0 : -1;
+}
+
 int engine_plan(struct engine *e, struct pkb_error *err)
 {
+    char how[160];
     e->code = PKB_EXIT_USAGE;
-    e->plan = plan_make(e->sweep, e->o->shard_seconds, err);
-    if (!e->plan)
+    if (make_plan(e, how, sizeof(how), err) < 0)
         return -1;
     uint64_t skipped = 0;
     for (size_t i = 0; i < e->plan->n_skips; i++)
         skipped += e->plan->skips[i].count;
     display_say(&e->display, "%s: %zu cells in %zu shards", e->sweep->name, e->plan->n_cells, e->plan->n_shards);
+    if (how[0])
+        display_say(&e->display, "time: %s", how);
     if (skipped)
         display_say(&e->display, "%llu cells are left out; 'pkb plan %s' says why", (unsigned long long)skipped, e->o->sweep);
     return 0;

@@ -99,3 +99,18 @@ void record_files_destroy(struct record_files *list)
     free(list->files);
     memset(list, 0, sizeof(*list));
 }
+
+int record_files_scan(const char *run, record_scan_fn *visit, void *arg, struct pkb_error *err)
+{
+    struct record_files list;
+    int rc = record_files_list(run, &list, err);
+    for (size_t i = 0; i < list.n && rc == 0; i++) {
+        if (list.files[i].attempt == 0)
+            continue;
+        char *path = pkb_format(err, "%s/records/%s", run, list.files[i].name);
+        rc = path ? record_file_scan(path, visit, arg, NULL, err) : -1;
+        free(path);
+    }
+    record_files_destroy(&list);
+    return rc;
+}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "results/record_scan.h"
 #include "util/error.h"
 
 struct record_file {
@@ -36,5 +37,9 @@ struct record_files {
 /* Lists them. Names that start with a dot are left out; a missing folder gives an empty list. */
 int record_files_list(const char *run, struct record_files *list, struct pkb_error *err);
 void record_files_destroy(struct record_files *list);
+
+/* Calls `visit` for every line of every file of records, in the order in which they count. Stops when it returns non-zero and
+ * returns that; -1 with the error set when a file cannot be read. */
+int record_files_scan(const char *run, record_scan_fn *visit, void *arg, struct pkb_error *err);
 
 #endif

@@ -268,7 +268,7 @@ static void trim(struct plan *p)
         p->cells = cells;
 }
 
-static int fill(struct expansion *x, double shard_seconds, struct pkb_error *err)
+static int fill(struct expansion *x, double shard_seconds, struct estimates *learned, struct pkb_error *err)
 {
     struct plan *p = x->plan;
     x->supported = calloc((size_t)x->sweep->n_problems + 1, sizeof(*x->supported));
@@ -281,12 +281,12 @@ static int fill(struct expansion *x, double shard_seconds, struct pkb_error *err
     if (p->n_cells == 0)
         return no_cells(p, x->sweep, err);
     trim(p);
-    if (plan_make_shards(p, x->seconds, shard_seconds, err) < 0)
+    if (plan_make_shards(p, x->seconds, shard_seconds, learned, err) < 0)
         return -1;
     return plan_drop_unused(p, err);
 }
 
-struct plan *plan_make(struct sweep *s, double shard_seconds, struct pkb_error *err)
+struct plan *plan_make(struct sweep *s, double shard_seconds, struct estimates *learned, struct pkb_error *err)
 {
     struct expansion x = {.sweep = s};
     x.plan = calloc(1, sizeof(*x.plan));
@@ -294,7 +294,7 @@ struct plan *plan_make(struct sweep *s, double shard_seconds, struct pkb_error *
         pkb_error_set(err, "out of memory");
         return NULL;
     }
-    int rc = fill(&x, shard_seconds > 0 ? shard_seconds : DEFAULT_SHARD_SECONDS, err);
+    int rc = fill(&x, shard_seconds > 0 ? shard_seconds : DEFAULT_SHARD_SECONDS, learned, err);
     plan_ranges_destroy(x.ranges, s->n_problems);
     free(x.supported);
     free(x.seconds);

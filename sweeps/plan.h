@@ -87,11 +87,15 @@ struct plan {
     size_t n_shards;
     struct plan_skip *skips;
     size_t n_skips;
+    size_t n_learned; /* settings whose time was learned from earlier runs; known after plan_make only */
 };
 
+struct estimates;
+
 /* Expands a sweep: finds candidates in the store, applies world-size constraints and `where`, groups cells into shards of about
- * `shard_seconds` (0: 600). 1,000,000 cells take under 2 s. A sweep that leaves no cell is an error that says why. */
-struct plan *plan_make(struct sweep *s, double shard_seconds, struct pkb_error *err);
+ * `shard_seconds` (0: 600) by the sweep's `time`, else by what was learned (NULL: nothing), else by the cost model. 1,000,000 cells
+ * take under 2 s. A sweep that leaves no cell is an error that says why. */
+struct plan *plan_make(struct sweep *s, double shard_seconds, struct estimates *learned, struct pkb_error *err);
 void plan_destroy(struct plan *p);
 
 /* Writes RUN/plan/; reads it whole (from files, or from their texts), or what one shard needs: all settings and candidates, that shard's

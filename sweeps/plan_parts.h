@@ -45,8 +45,9 @@ int plan_setting_seal(struct plan_setting *s, struct pkb_error *err);
 
 /* ---- plan_shards.c ------------------------------------------------------------------------------------------------- */
 
-/* Groups the cells into shards. `seconds` holds the expected time of each cell; NULL: an estimate from the cost model. */
-int plan_make_shards(struct plan *p, const float *seconds, double shard_seconds, struct pkb_error *err);
+/* Groups the cells into shards. `seconds` holds the expected time of each cell; NULL: by estimates. */
+int plan_make_shards(struct plan *p, const float *seconds, double shard_seconds, struct estimates *learned,
+                     struct pkb_error *err);
 
 /* ---- plan_cells.c: lines of plan/cells ----------------------------------------------------------------------------- */
 

@@ -2,42 +2,21 @@
 /* Shards: ranges of cells with one world size that take about as long as asked for. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "sweeps/estimates.h"
 #include "sweeps/plan_parts.h"
-
-/* Rates of one rank that the estimate assumes, and the time of a cell beyond its calls. Rough: they only size shards. */
-static const struct rates {
-    const char *device;
-    double flops, hbm, link, cell;
-} rates[] = {
-    {"host", 5e9, 2e9, 1e9, 0.2},
-    {"cuda", 2e14, 1.5e12, 5e10, 2.0},
-};
-
-/* The candidate's calls and as many of the reference, within the limit. */
-static double estimate(const struct plan_setting *s)
-{
-    struct problem_setting setting;
-    struct problem_cost cost = {0};
-    const struct rates *r = strcmp(s->device, rates[0].device) == 0 ? &rates[0] : &rates[1];
-    plan_setting_for_rank(s, 0, &setting);
-    s->problem->cost(&setting, &cost);
-    double call = cost.flops / r->flops + cost.hbm_bytes / r->hbm + cost.link_bytes / r->link;
-    double seconds = r->cell + 2 * call * (s->trials + s->warmup + s->iterations);
-    return seconds < s->limit_seconds ? seconds : s->limit_seconds;
-}
 
 struct packing {
     struct plan *plan;
     const float *seconds; /* per cell, or NULL */
+    struct estimates *learned;
     double limit;
     struct plan_shard open; /* count 0: none */
 };
 
-static double cell_seconds(const struct packing *k, uint64_t cell, double setting_seconds)
+static double cell_seconds(const struct packing *k, uint64_t cell, const struct estimate *e)
 {
-    return k->seconds ? (double)k->seconds[cell] : setting_seconds;
+    return k->seconds ? (double)k->seconds[cell] : e->cell;
 }
 
 static int close_shard(struct packing *k, struct pkb_error *err)
@@ -68,37 +47,50 @@ static void extend(struct packing *k, uint64_t first, uint64_t count, int world,
     k->open.seconds += seconds;
 }
 
-/* A setting that is larger than a shard: cell by cell. */
-static int split(struct packing *k, uint64_t first, uint64_t last, int world, double each, struct pkb_error *err)
+/* A setting that is larger than a shard: cell by cell. The reference is run in each shard. */
+static int split(struct packing *k, uint64_t first, uint64_t last, int world, const struct estimate *e, struct pkb_error *err)
 {
+    double reference = e->reference;
     for (uint64_t i = first; i < last; i++) {
-        double t = cell_seconds(k, i, each);
-        if (k->open.seconds + t > k->limit && close_shard(k, err) < 0)
-            return -1;
-        extend(k, i, 1, world, t);
+        double t = cell_seconds(k, i, e);
+        if (k->open.count > 0 && k->open.seconds + reference + t > k->limit) {
+            if (close_shard(k, err) < 0)
+                return -1;
+            reference = e->reference;
+        }
+        extend(k, i, 1, world, reference + t);
+        reference = 0;
     }
     return 0;
+}
+
+static void estimate(struct packing *k, const struct plan_setting *s, struct estimate *e)
+{
+    *e = (struct estimate){0};
+    if (!k->seconds && estimates_find(k->learned, s, e))
+        k->plan->n_learned++;
 }
 
 static int pack_setting(struct packing *k, uint64_t first, uint64_t last, struct pkb_error *err)
 {
     const struct plan_setting *s = &k->plan->settings[k->plan->cells[first].setting];
-    double each = k->seconds ? 0 : estimate(s);
-    double total = 0;
+    struct estimate e;
+    estimate(k, s, &e);
+    double total = e.reference;
     for (uint64_t i = first; i < last; i++)
-        total += cell_seconds(k, i, each);
+        total += cell_seconds(k, i, &e);
     bool other = k->open.count && k->open.world != s->world;
     if ((other || k->open.seconds + total > k->limit) && close_shard(k, err) < 0)
         return -1;
     if (total > k->limit)
-        return split(k, first, last, s->world, each, err);
+        return split(k, first, last, s->world, &e, err);
     extend(k, first, last - first, s->world, total);
     return 0;
 }
 
-int plan_make_shards(struct plan *p, const float *seconds, double shard_seconds, struct pkb_error *err)
+int plan_make_shards(struct plan *p, const float *seconds, double shard_seconds, struct estimates *learned, struct pkb_error *err)
 {
-    struct packing k = {.plan = p, .seconds = seconds, .limit = shard_seconds};
+    struct packing k = {.plan = p, .seconds = seconds, .limit = shard_seconds, .learned = learned};
     uint64_t first = 0;
     while (first < p->n_cells) {
         uint64_t last = first + 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "orchestrator/options.h"
 #include "orchestrator/slurm/api.h"
 
 enum { KEY_LAUNCHER = 0x200, KEY_SITE, KEY_SLURM, KEY_WAIT };
@@ -31,8 +32,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->launcher = arg;
         return 0;
     case KEY_SLURM:
-        if (words_add(&o->slurm, NULL, "%s", arg) < 0)
-            argp_failure(state, PKB_EXIT_SYSTEM, 0, "out of memory");
+        option_add(state, &o->slurm, arg);
         return 0;
     case KEY_SITE:
         o->site = arg;

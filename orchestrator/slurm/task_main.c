@@ -71,8 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->options.build_parts = (size_t)option_integer(state, "--build", arg, 1, 999999);
         return 0;
     case KEY_SRUN:
-        if (words_add(&a->srun, NULL, "%s", arg) < 0)
-            argp_failure(state, PKB_EXIT_SYSTEM, 0, "out of memory");
+        option_add(state, &a->srun, arg);
         return 0;
     case ARGP_KEY_END:
         finish(a, state);

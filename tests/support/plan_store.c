@@ -59,7 +59,7 @@ struct plan *try_plan(const char *base, const char *fields, double shard_seconds
     char *text = pkb_format(err, "return sweep { candidates = 'store', %s }", fields);
     char *path = pkb_format(err, "%s/test.lua", base);
     struct sweep *s = sweep_load_text(path, text, strlen(text), err);
-    struct plan *p = s ? plan_make(s, shard_seconds, err) : NULL;
+    struct plan *p = s ? plan_make(s, shard_seconds, NULL, err) : NULL;
     sweep_destroy(s);
     free(path);
     free(text);

@@ -225,7 +225,7 @@ static void test_quick(void **state)
     char *path = shipped("quick.lua");
     struct sweep *s = sweep_load(path, &err);
     (void)state;
-    struct plan *p = s ? plan_make(s, 0, &err) : NULL;
+    struct plan *p = s ? plan_make(s, 0, NULL, &err) : NULL;
     if (!p)
         fail_msg("%s", err.text);
     check_plan(p, 600);
@@ -267,7 +267,7 @@ static struct plan *plan_shipped(const char *base, const char *name)
     assert_int_equal(pkb_file_read(path, 0, &text, &size, &err), 0);
     (void)snprintf(file, sizeof(file), "%s/sweeps/%s", base, name);
     struct sweep *s = sweep_load_text(file, text, size, &err);
-    struct plan *p = s ? plan_make(s, 0, &err) : NULL;
+    struct plan *p = s ? plan_make(s, 0, NULL, &err) : NULL;
     if (!p)
         fail_msg("%s", err.text);
     check_plan(p, 600);

@@ -76,7 +76,7 @@ static int setup(void **state)
     char *path = pkb_format(NULL, "%s/s.lua", f->dir);
     f->sweep = sweep_load(path, &err);
     free(path);
-    f->plan = f->sweep ? plan_make(f->sweep, 0, &err) : NULL;
+    f->plan = f->sweep ? plan_make(f->sweep, 0, NULL, &err) : NULL;
     if (!f->plan) {
         print_error("%s\n", err.text);
         return -1;
