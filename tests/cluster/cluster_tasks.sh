@@ -44,7 +44,7 @@ held stepd
 kill -KILL "$(stepd "$(squeue -h -j "$job" -o %A)" 0)"
 held srun
 # shellcheck disable=SC2046
-kill -KILL $(sruns "$dir")
+kill -KILL $(sruns "$dir" | sort -rn) # its helper first, which would end the step
 held rank
 kill -KILL "$(agents "$dir" | tail -n 1)"
 held leader
