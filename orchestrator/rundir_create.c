@@ -77,34 +77,48 @@ static void undo(const char *run, bool made)
 
 /* ---- candidates ------------------------------------------------------------------------------------------------------ */
 
-static int copy_candidate(const char *run, const struct plan_candidate *c, struct pkb_error *err)
+static int copy_candidate(const char *path, const struct plan_candidate *c, struct pkb_error *err)
 {
     char *source = NULL, hex[PKB_DIGEST_HEX];
     size_t size;
-    char *path = pkb_format(err, "%s/candidates/%s.%s", run, c->digest, c->kind);
     int rc = -1;
-    if (!path)
-        return -1;
-    if (pkb_file_exists(path)) { /* another sample has the same text */
-        free(path);
+    if (pkb_file_exists(path)) /* another sample has the same text */
         return 0;
-    }
     if (pkb_file_read(c->path, MAX_SOURCE, &source, &size, err) == 0 && pkb_digest_buffer(source, size, hex, err) == 0) {
         if (strcmp(hex, c->digest) != 0)
             pkb_error_set(err, "%s: the candidate was changed while the run was being planned; start again", c->path);
         else
-            rc = pkb_file_write(path, source, size, err);
+            rc = pkb_file_put(path, source, size, err);
     }
     free(source);
-    free(path);
+    return rc;
+}
+
+static int sync_candidate(const char *path, const struct plan_candidate *c, struct pkb_error *err)
+{
+    (void)c;
+    return pkb_file_sync(path, err);
+}
+
+/* Does something with the place of every candidate in the run. */
+static int for_candidates(const char *run, const struct plan *p,
+                          int (*work)(const char *path, const struct plan_candidate *c, struct pkb_error *err),
+                          struct pkb_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < p->n_candidates && rc == 0; i++) {
+        const struct plan_candidate *c = &p->candidates[i];
+        char *path = pkb_format(err, "%s/candidates/%s.%s", run, c->digest, c->kind);
+        rc = path ? work(path, c, err) : -1;
+        free(path);
+    }
     return rc;
 }
 
 static int copy_candidates(const char *run, const struct plan *p, struct pkb_error *err)
 {
-    for (size_t i = 0; i < p->n_candidates; i++)
-        if (copy_candidate(run, &p->candidates[i], err) < 0)
-            return pkb_error_prefix(err, "copying candidates");
+    if (for_candidates(run, p, copy_candidate, err) < 0 || for_candidates(run, p, sync_candidate, err) < 0)
+        return pkb_error_prefix(err, "copying candidates");
     return 0;
 }
 

@@ -94,17 +94,28 @@ int pkb_write_all(int fd, const void *data, size_t size)
     return 0;
 }
 
-static int write_new(const char *path, const void *data, size_t size, struct pkb_error *err)
+/* Writes what there is to write, fsyncs where that is wanted, closes. */
+static int put(const char *path, int flags, const void *data, size_t size, bool sync, struct pkb_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
     if (fd < 0)
         return pkb_error_errno(err, "%s", path);
     int rc = 0;
-    if (pkb_write_all(fd, data, size) < 0 || fsync(fd) < 0)
+    if (pkb_write_all(fd, data, size) < 0 || (sync && fsync(fd) < 0))
         rc = pkb_error_errno(err, "%s", path);
     if (close(fd) < 0 && rc == 0)
         rc = pkb_error_errno(err, "%s", path);
     return rc;
+}
+
+int pkb_file_put(const char *path, const void *data, size_t size, struct pkb_error *err)
+{
+    return put(path, O_CREAT | O_TRUNC, data, size, false, err);
+}
+
+int pkb_file_sync(const char *path, struct pkb_error *err)
+{
+    return put(path, 0, NULL, 0, true, err);
 }
 
 int pkb_file_write(const char *path, const void *data, size_t size, struct pkb_error *err)
@@ -112,7 +123,7 @@ int pkb_file_write(const char *path, const void *data, size_t size, struct pkb_e
     char *temp = pkb_format(err, "%s.tmp.%d", path, (int)getpid());
     if (!temp)
         return -1;
-    int rc = write_new(temp, data, size, err);
+    int rc = put(temp, O_CREAT | O_TRUNC, data, size, true, err);
     if (rc == 0 && rename(temp, path) < 0)
         rc = pkb_error_errno(err, "%s", path);
     if (rc < 0)

@@ -84,6 +84,28 @@ static void files_are_replaced_at_once(void **state)
     free(dir);
 }
 
+static void many_files_are_put_then_made_durable(void **state)
+{
+    (void)state;
+    struct pkb_error err;
+    char *path = in_folder("put.txt"), *missing = in_folder("none/put.txt");
+    char *data;
+    size_t size;
+    assert_int_equal(pkb_file_sync(path, &err), -1); /* none yet, and none is made */
+    assert_non_null(strstr(err.text, "put.txt"));
+    assert_false(pkb_file_exists(path));
+    assert_int_equal(pkb_file_put(missing, "x", 1, &err), -1);
+    assert_non_null(strstr(err.text, "none/put.txt"));
+    assert_int_equal(pkb_file_put(path, "longer", 6, &err), 0);
+    assert_int_equal(pkb_file_put(path, "short", 5, &err), 0);
+    assert_int_equal(pkb_file_sync(path, &err), 0);
+    assert_int_equal(pkb_file_read(path, 0, &data, &size, &err), 0);
+    assert_string_equal(data, "short");
+    free(data);
+    free(path);
+    free(missing);
+}
+
 static void trees_are_removed_without_following_links(void **state)
 {
     (void)state;
@@ -293,6 +315,7 @@ int main(void)
         cmocka_unit_test(errors_read_from_the_outside_in),
         cmocka_unit_test(a_long_error_is_cut_not_overrun),
         cmocka_unit_test(files_are_replaced_at_once),
+        cmocka_unit_test(many_files_are_put_then_made_durable),
         cmocka_unit_test(trees_are_removed_without_following_links),
         cmocka_unit_test(digests_match_known_answers),
         cmocka_unit_test(tuning_is_an_allow_list),
