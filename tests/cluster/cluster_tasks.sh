@@ -6,8 +6,10 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 start_cluster --nodes 4 --set SlurmdTimeout=6
 
-# stepd JOB STEP: pid of the daemon that holds a step of an array's only task.
-stepd() { pgrep -f "^slurmstepd: \[$1\.$2\]"; }
+# stepd STEP: pid of the daemon that holds a step of the array's only task, $job on $node (of this cluster: there may be another one).
+stepd() {
+    pgrep --ns "$(cat "$PKB_MINISLURM/slurmd-$node.pid")" --nslist net -f "^slurmstepd: \[$(squeue -h -j "$job" -o %A)\.$1\]"
+}
 sruns() { pgrep -x srun | while read -r p; do grep -qzxF -- "$1" "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done; }
 nodes_of() { grep -ho 'on n[1-4]' "$tmp/$1"/logs/slurm-*_*.log | sort -u; }
 
@@ -39,9 +41,9 @@ held warned # by Slurm, 30 s before its limit of a minute at the latest; it stop
 limited=$job
 
 held batch
-kill -KILL "$(stepd "$(squeue -h -j "$job" -o %A)" batch)"
+kill -KILL "$(stepd batch)"
 held stepd
-kill -KILL "$(stepd "$(squeue -h -j "$job" -o %A)" 0)"
+kill -KILL "$(stepd 0)"
 held srun
 # shellcheck disable=SC2046
 kill -KILL $(sruns "$dir" | sort -rn) # its helper first, which would end the step
