@@ -90,7 +90,7 @@ static int fill(struct synthetic_run *r, struct pkb_error *err)
     free(r->plan->shards);
     r->plan->shards = NULL;
     if (rc == 0)
-        rc = plan_make_shards(r->plan, NULL, SHARD_SECONDS, err);
+        rc = plan_make_shards(r->plan, NULL, SHARD_SECONDS, NULL, err);
     if (rc == 0)
         rc = plan_save(r->plan, r->path, err);
     return rc == 0 && time_settings(r, err) == 0 ? save_run(r, err) : -1;
