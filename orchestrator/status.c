@@ -112,12 +112,23 @@ int status_read(struct status *s, const char *run, struct pkb_error *err)
 
 /* ---- printing -------------------------------------------------------------------------------------------------------- */
 
+/* Whether a cell has been tried, without a result that counts. */
+static bool was_tried(const struct status *s, const struct plan_shard *shard)
+{
+    for (uint64_t i = shard->first; i < shard->first + shard->count; i++)
+        if (s->progress->outcome[i] < OUTCOME_COUNT)
+            return true;
+    return false;
+}
+
 static const char *shard_state(const struct status *s, const struct plan_shard *shard, uint64_t missing)
 {
     if (missing == 0)
         return "done";
     if (missing < shard->count)
         return "partly done";
+    if (was_tried(s, shard))
+        return "tried in vain";
     return s->driven ? "waiting" : "not begun";
 }
 
@@ -132,7 +143,7 @@ static void print_shards(const struct status *s)
         const struct plan_shard *shard = &s->plan->shards[i];
         uint64_t missing = progress_missing(s->progress, shard);
         if (missing > 0)
-            printf("           shard %d: %d GPUs, %llu of %llu cells, %s\n", shard->id, shard->world,
+            printf("           shard %d: %d ranks, %llu of %llu cells, %s\n", shard->id, shard->world,
                    (unsigned long long)(shard->count - missing), (unsigned long long)shard->count,
                    shard_state(s, shard, missing));
     }

@@ -20,9 +20,10 @@ check "bad: it ends" wait_for 60 over "$tmp/bad"
 check "bad: three attempts on the node" test "$(grep -h infra_error "$tmp"/bad/records/*.jsonl | wc -l)" -eq 3
 run "$pkb" status "$tmp/bad"
 expect "bad: status names the node" 1 "n1: 3 infra errors"
+says "bad: and the shard" "2 ranks, 0 of 1 cells, tried in vain"
 run "$pkb" resume --launcher slurm --slurm exclusive=no "$tmp/bad"
 expect "bad: resume leaves the node out" 0 "n1 had 3 infra errors or more and will not be used"
-check "bad: in what it submits" grep -qx '#SBATCH --exclude=n1' "$tmp"/bad/jobs/002-evaluate.sh
+check "bad: in all that it submits" test "$(grep -lx '#SBATCH --exclude=n1' "$tmp"/bad/jobs/00[23]-*.sh | wc -l)" -eq 2
 
 # Held at the gate, each in its own way of being disturbed; what takes longest comes first.
 for name in timeout warned batch stepd srun rank leader drain cancel; do
