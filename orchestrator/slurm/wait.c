@@ -5,8 +5,11 @@
 #include "orchestrator/slurm/jobs.h"
 #include "orchestrator/slurm/launch.h"
 #include "orchestrator/slurm/queue.h"
+#include "util/clock.h"
 
 #define POLL_MS 1000
+#define MOST_POLL_MS 30000
+#define POLL_SHARE 20   /* of the time goes into looking, one part at most: it is slurmctld's time too */
 #define MAX_FAILURES 60 /* polls in a row that slurmctld does not answer */
 
 /* Reads the records again. */
@@ -59,6 +62,13 @@ static int look(struct engine *e, struct pkb_error *err)
     return rc < 0 ? -1 : over;
 }
 
+/* Until the next look, after one that took so long. */
+static int pause_ms(int64_t look_ns)
+{
+    int64_t ms = POLL_SHARE * look_ns / 1000000;
+    return ms < POLL_MS ? POLL_MS : ms > MOST_POLL_MS ? MOST_POLL_MS : (int)ms;
+}
+
 int engine_slurm_wait(struct engine *e, struct pkb_error *err)
 {
     int failures = 0;
@@ -68,13 +78,15 @@ int engine_slurm_wait(struct engine *e, struct pkb_error *err)
     display_start(&e->display, e->progress->final);
     while (!stop_asked(&e->stop)) {
         struct pollfd p = {.fd = e->stop.fd, .events = POLLIN};
+        int64_t began = pkb_now_ns();
         int rc = look(e, err);
+        int ms = rc < 0 ? POLL_MS : pause_ms(pkb_now_ns() - began);
         failures = rc < 0 ? failures + 1 : 0;
         if (failures >= MAX_FAILURES)
             return pkb_error_prefix(err, "the jobs go on, but they cannot be watched");
         if (rc == 1)
             break;
-        (void)poll(&p, 1, POLL_MS);
+        (void)poll(&p, 1, ms);
     }
     display_end(&e->display);
     e->submitted = false; /* from here on the result counts */
