@@ -123,7 +123,7 @@ static int refused(const struct slurm_job *j, struct pkb_error *err)
         (void)pkb_error_set(err, "Slurm: the job was refused: %s (%s); --slurm wave=N submits fewer tasks at one time",
                             slurm_strerror(code), limit);
     (void)pkb_error_prefix(err, "%s", j->name);
-    return code == EAGAIN || code == SLURM_COMMUNICATIONS_CONNECTION_ERROR ? -2 : -1;
+    return code == EAGAIN || code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ? -2 : -1;
 }
 
 static int submit(const struct slurm_job *j, uint32_t *id, struct pkb_error *err)
