@@ -11,7 +11,6 @@ stepd() {
     pgrep --ns "$(cat "$PKB_MINISLURM/slurmd-$node.pid")" --nslist net -f "^slurmstepd: \[$(squeue -h -j "$job" -o %A)\.$1\]"
 }
 sruns() { pgrep -x srun | while read -r p; do grep -qzxF -- "$1" "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done; }
-nodes_of() { grep -ho 'on n[1-4]' "$tmp/$1"/logs/slurm-*_*.log | sort -u; }
 
 # Agents die on n1 again and again: that is reported, and resume leaves the node out.
 sweep bad 4 0 n1

@@ -118,7 +118,12 @@ held() {
 restarted() { grep -q 'restart 1' "$runs/$1"/logs/slurm-*_*.log; }
 open_gate() { touch "$tmp/$1.gate"; }
 
-over() { ! "$pkb" status "$1" | grep -q 'running    yes'; }
+# over RUN: Slurm says that no job of the run waits or runs.
+over() {
+    local status
+    status=$("$pkb" status "$1")
+    [[ $status == *"running    no"* && $status != *"is not known"* ]]
+}
 
 # counted_once RUN CELLS: every cell has one final record, the right one, and the merged results count it once.
 counted_once() {
