@@ -63,19 +63,19 @@ open_gate slurmctld
 complete slurmctld
 
 for name in requeue down; do
-    check "$name: the task begins once more" wait_for 60 restarted $name
+    check "$name: the task begins once more" wait_for 150 restarted $name
     open_gate $name
     complete $name
 done
 
 check "preempt: the other job has run" wait_for 60 gone "$preemptor"
-check "preempt: the task begins once more" wait_for 60 restarted preempt
+check "preempt: the task begins once more" wait_for 150 restarted preempt
 open_gate preempt
 complete preempt
 
 run "$pkb" resume --quiet "$tmp/cut"
 expect "cut: resume leaves what is in the queue" 0 ""
-check "cut: the task begins once more" wait_for 90 restarted cut
+check "cut: the task begins once more" wait_for 150 restarted cut
 open_gate cut # the old agents and the new ones
 complete cut
 check "cut: the job ran on two nodes" test "$(nodes_of cut | wc -l)" -eq 2

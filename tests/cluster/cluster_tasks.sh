@@ -121,6 +121,6 @@ incomplete warned
 check "warned: within the limit" test -z "$(grep "JobId=.*$limited.*TIMEOUT" "$PKB_MINISLURM/jobcomp.log")"
 incomplete timeout
 open_gate batch
-check "batch: Slurm starts the task again" wait_for 60 restarted batch
+check "batch: Slurm starts the task again" wait_for 150 restarted batch
 complete batch
 finish
