@@ -114,8 +114,17 @@ held() {
     node=$(squeue -h -j "$job" -t R -o %N)
 }
 
-# restarted NAME: the task has begun once more.
 restarted() { grep -q 'restart 1' "$runs/$1"/logs/slurm-*_*.log; }
+
+# begins_again NAME: Slurm starts the task once more, on a busy machine after a minute.
+begins_again() {
+    if wait_for 150 restarted "$1"; then
+        ok "$1: the task begins once more"
+    else
+        not_ok "$1: the task begins once more" "$(cat "$runs/$1"/logs/slurm-*_*.log; tail -n 8 "$PKB_MINISLURM/jobcomp.log"
+            squeue; sinfo -N; tail -n 20 "$PKB_MINISLURM/log/slurmctld.log")"
+    fi
+}
 open_gate() { touch "$tmp/$1.gate"; }
 
 # over RUN: Slurm says that no job of the run waits or runs.
