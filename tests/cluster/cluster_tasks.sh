@@ -121,10 +121,6 @@ incomplete warned
 check "warned: within the limit" test -z "$(grep "JobId=.*$limited.*TIMEOUT" "$PKB_MINISLURM/jobcomp.log")"
 incomplete timeout
 open_gate batch
-<<<<<<< HEAD
-check "batch: Slurm starts the task again" wait_for 150 restarted batch
-=======
 begins_again batch
->>>>>>> 0f7a0eb (tests: a job that returns to the node that it was killed on is refused)
 complete batch
 finish
