@@ -54,16 +54,6 @@ held down
 scontrol update NodeName="$node" State=DRAIN Reason=test
 scontrol update NodeName="$node" State=DOWN Reason=test
 
-# slurmctld, with all of them in its hands; what it has not saved, it forgets.
-begin slurmctld "${here[@]}"
-held slurmctld
-touch "$tmp/now"
-check "slurmctld saves its state" wait_for 20 saved
-mini kill-slurmctld
-check "slurmctld is started again" restart
-open_gate slurmctld
-complete slurmctld
-
 for name in requeue down; do
     begins_again $name
     open_gate $name
@@ -85,4 +75,17 @@ complete cut
 check "cut: the job ran on two nodes" test "$(nodes_of cut | wc -l)" -eq 2
 check "cut: the old agents have noticed" grep -q 'has a newer attempt' "$tmp"/cut/logs/shard-000000.001/agent-000.log
 mini heal "$cut"
+
+# slurmctld, with a task that runs and others that wait. What it has not saved, it forgets, so nothing else must begin now.
+sweep slurmctld 3 1
+submit "$tmp/slurmctld" "$tmp/slurmctld.lua" --shard-seconds 0.001 --slurm throttle=1
+held slurmctld
+touch "$tmp/now"
+scontrol update JobId="$job" Comment=test # a change that is to be saved
+check "slurmctld saves its state" wait_for 20 saved
+mini kill-slurmctld
+check "slurmctld is started again" restart
+open_gate slurmctld
+complete slurmctld
+check "slurmctld: the first task went on" test ! -e "$tmp/slurmctld/records/shard-000000.002.jsonl"
 finish
