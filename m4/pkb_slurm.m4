@@ -16,6 +16,10 @@ AC_DEFUN([PKB_CHECK_SLURM], [
     AC_MSG_CHECKING([for libslurm])
     AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <slurm/slurm.h>]], [[slurm_init(0);]])], [have_slurm=yes])
     AC_MSG_RESULT([$have_slurm])
+    AS_IF([test "$have_slurm" = yes], [
+      AC_CHECK_MEMBERS([submit_response_msg_t.job_id], [], [], [[#include <slurm/slurm.h>]])
+      AC_CHECK_DECLS([slurm_free_ctl_conf], [], [], [[#include <slurm/slurm.h>]])
+    ])
     CPPFLAGS=$pkb_cppflags LIBS=$pkb_libs
     AS_IF([test "$have_slurm" = no && test "$with_slurm" != auto],
       [AC_MSG_ERROR([Slurm was asked for but slurm/slurm.h and libslurm (22.05 or later) were not found; apt-get install libslurm-dev])])

@@ -73,7 +73,11 @@ static int run_question(const char *program, const char *option, int output, str
 char *toolchain_ask(const char *program, const char *option, struct pkb_error *err)
 {
     char *text = calloc(1, ASK_LIMIT);
-    int fd = text ? memfd_create("compiler-answer", MFD_CLOEXEC) : -1;
+    if (!text) {
+        pkb_error_set(err, "out of memory");
+        return NULL;
+    }
+    int fd = memfd_create("compiler-answer", MFD_CLOEXEC);
     int rc = fd < 0 ? pkb_error_errno(err, "memfd") : run_question(program, option, fd, err);
     if (rc == 0 && pread(fd, text, ASK_LIMIT - 1, 0) <= 0)
         rc = pkb_error_set(err, "%s %s says nothing", program, option);

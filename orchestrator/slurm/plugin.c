@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plugins/launcher_slurm.so: slurm/api.h on libslurm. */
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,11 +9,9 @@
 #include <unistd.h>
 
 #include "orchestrator/slurm/api.h"
+#include "orchestrator/slurm/libslurm.h"
 
 #define EXPORT __attribute__((visibility("default")))
-
-/* Exported, but not in the header; not in every version. */
-extern char *slurm_job_reason_string(uint32_t reason) __attribute__((weak));
 
 static void start(void)
 {
@@ -28,7 +23,7 @@ static void start(void)
 
 static int failed(struct pkb_error *err, const char *what)
 {
-    return pkb_error_set(err, "Slurm: %s: %s", what, slurm_strerror(slurm_get_errno()));
+    return pkb_error_set(err, "Slurm: %s: %s", what, slurm_strerror(errno));
 }
 
 /* ---- limits ---------------------------------------------------------------------------------------------------------- */
@@ -41,7 +36,7 @@ static int limits(struct slurm_limits *l, struct pkb_error *err)
         return failed(err, "cannot reach slurmctld");
     l->max_array = conf->max_array_sz;
     l->max_jobs = conf->max_job_cnt;
-    slurm_free_ctl_conf(conf);
+    libslurm_free_conf(conf);
     return 0;
 }
 
@@ -114,7 +109,7 @@ static void fill(job_desc_msg_t *d, const struct slurm_job *j, char *gpus, size_
 
 static int refused(const struct slurm_job *j, struct pkb_error *err)
 {
-    int code = slurm_get_errno();
+    int code = errno;
     const char *limit = code == EAGAIN                     ? "as many jobs as slurmctld keeps, MaxJobCount, are there"
                         : code == ESLURM_ACCOUNTING_POLICY ? "a limit of the account, the QOS or the partition"
                                                            : NULL;
@@ -135,7 +130,7 @@ static int submit(const struct slurm_job *j, uint32_t *id, struct pkb_error *err
     fill(&d, j, gpus, sizeof(gpus));
     if (slurm_submit_batch_job(&d, &answer) != SLURM_SUCCESS)
         return refused(j, err);
-    *id = answer->job_id;
+    *id = libslurm_submitted(answer);
     slurm_free_submit_response_response_msg(answer);
     return 0;
 }
@@ -160,7 +155,7 @@ static const char *reason_text(const slurm_job_info_t *job)
 {
     if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING || job->state_reason == WAIT_NO_REASON)
         return "";
-    return slurm_job_reason_string ? slurm_job_reason_string(job->state_reason) : "";
+    return libslurm_reason(job->state_reason);
 }
 
 static double run_seconds(const slurm_job_info_t *job)
@@ -197,7 +192,7 @@ static int states(uint32_t id, slurm_visit_fn *visit, void *arg, struct pkb_erro
     start();
     (void)setenv("SLURM_BITSTR_LEN", "0", 0); /* else lists of elements are cut */
     if (slurm_load_job(&info, id, SHOW_ALL) != SLURM_SUCCESS) {
-        if (slurm_get_errno() == ESLURM_INVALID_JOB_ID)
+        if (errno == ESLURM_INVALID_JOB_ID)
             return 0;
         (void)failed(err, "cannot ask slurmctld");
         return pkb_error_prefix(err, "job %u", id);
@@ -213,7 +208,7 @@ static int cancel(const char *job, struct pkb_error *err)
     start();
     if (slurm_kill_job2(job, SIGKILL, 0, NULL) == SLURM_SUCCESS)
         return 0;
-    int code = slurm_get_errno();
+    int code = errno;
     if (code == ESLURM_ALREADY_DONE || code == ESLURM_INVALID_JOB_ID)
         return 0;
     (void)failed(err, "cannot cancel");
