@@ -43,7 +43,7 @@ static int cancel(const json_t *jobs, struct pkb_error *err)
 {
     struct slurm_queue q;
     const struct slurm_api *api = slurm_api_load(err);
-    if (!api || slurm_queue_read(api, jobs, &q, NULL, 0, err) < 0)
+    if (!api || slurm_queue_read(api, jobs, &q, SLURM_QUEUE_PRESENT, err) < 0)
         return PKB_EXIT_SYSTEM;
     int n = cancel_active(api, &q, err);
     slurm_queue_clear(&q);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "orchestrator/command.h"
+#include "orchestrator/display.h"
 #include "orchestrator/explain.h"
+#include "orchestrator/explain_tasks.h"
 #include "util/json.h"
 
 /* As many fit on a screen or two. */
@@ -60,6 +62,22 @@ static void print_records(const struct explain_cell *c)
     }
 }
 
+static void print_tasks(const struct explain_cell *c)
+{
+    for (size_t i = 0; i < c->n_tasks; i++) {
+        const struct explain_task *t = &c->tasks[i];
+        const char *meaning = explain_tasks_meaning(t->state);
+        char ran[32];
+        display_duration(t->seconds, ran, sizeof(ran));
+        printf("task       %s: %s", t->name, t->state);
+        if (t->start > 0)
+            printf(" on %s, ran %s", t->nodes, ran);
+        if (t->reason[0])
+            printf(" (%s)", t->reason);
+        printf("%s%s\n", meaning[0] ? ": " : "", meaning);
+    }
+}
+
 static void print_cell(const struct explain *e, const struct explain_cell *c)
 {
     const struct explain_record *r = explain_verdict(c);
@@ -73,6 +91,9 @@ static void print_cell(const struct explain *e, const struct explain_cell *c)
         printf("speed      %.3g times the reference\n", r->record.speedup);
     printf("fault      %s\n", explain_fault(r));
     print_records(c);
+    print_tasks(c);
+    if (e->slurm_trouble[0] && !(r && r->counts))
+        printf("task       not all is known: %s\n", e->slurm_trouble);
     printf("source     %s/candidates/%s.%s, from %s\n", e->run->path, c->candidate->digest, c->candidate->kind,
            c->candidate->path);
     printf("next       %s\n", explain_next(r));
@@ -97,6 +118,18 @@ static json_t *encode_records(const struct explain_cell *c)
     return list;
 }
 
+static json_t *encode_tasks(const struct explain_cell *c)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < c->n_tasks; i++) {
+        const struct explain_task *t = &c->tasks[i];
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:I, s:f}", "task", t->name, "state", t->state,
+                                                    "reason", t->reason, "nodes", t->nodes, "start", (json_int_t)t->start,
+                                                    "seconds", t->seconds));
+    }
+    return list;
+}
+
 /* Logs are bytes; what is not UTF-8 is left out as a whole rather than changed. */
 static json_t *encode_logs(const struct explain_cell *c)
 {
@@ -112,12 +145,13 @@ static json_t *encode_logs(const struct explain_cell *c)
 static json_t *encode_cell(const struct explain_cell *c)
 {
     const struct explain_record *r = explain_verdict(c);
-    return json_pack("{s:I, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:i, s:s?, s:s, s:s, s:s, s:s, s:o, s:o}", "number",
+    return json_pack("{s:I, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:i, s:s?, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "number",
                      (json_int_t)c->number, "cell", c->digest, "model", c->candidate->model, "problem", c->setting->problem->name,
                      "sample", c->candidate->sample, "world", c->setting->world, "dtype", dtype_name(c->setting->dtype), "shape",
                      c->setting->shape, "device", c->setting->device, "shard", c->shard ? c->shard->id : -1, "outcome",
                      r ? outcome_name(r->record.outcome) : NULL, "meaning", explain_meaning(r), "fault", explain_fault(r), "next",
-                     explain_next(r), "candidate", c->candidate->digest, "records", encode_records(c), "logs", encode_logs(c));
+                     explain_next(r), "candidate", c->candidate->digest, "records", encode_records(c), "tasks", encode_tasks(c),
+                     "logs", encode_logs(c));
 }
 
 static int print_json(const struct explain *e, struct pkb_error *err)

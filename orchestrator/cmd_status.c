@@ -30,8 +30,8 @@ static const struct argp argp = {
     options,
     parse,
     "RUN",
-    "How far a run is: cells done, outcomes, shards, whether somebody drives it, rate and expected end. Reads the run directory "
-    "alone and changes nothing.\v" PKB_EXIT_DOC,
+    "How far a run is: cells done, outcomes, shards, whether somebody drives it, rate and expected end; of a run by jobs, "
+    "what Slurm says of them. Changes nothing.\v" PKB_EXIT_DOC,
     NULL,
     NULL,
     NULL};

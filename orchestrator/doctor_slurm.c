@@ -15,6 +15,26 @@
 #define WORLD_SECONDS 180
 #define ASK_MS 30000
 
+static void ignore(void *arg, const struct slurm_state *s)
+{
+    (void)arg;
+    (void)s;
+}
+
+/* Nothing needs it: without it, times of jobs that slurmctld has forgotten are not known. */
+static void check_accounting(struct doctor *d, const struct slurm_api *api)
+{
+    struct pkb_error err = {""};
+    const uint32_t any = 1;
+    int rc = api->past(&any, 1, 0, ignore, NULL, &err);
+    if (rc < 0)
+        doctor_add(d, DOCTOR_NOTE, "accounting", "is slurmdbd up (sacctmgr ping)? Runs do without; status and explain know less",
+                   "%s", err.text);
+    else
+        doctor_add(d, DOCTOR_OK, "accounting", "", "%s",
+                   rc == 0 ? "slurmdbd answers" : "there is no slurmdbd; jobs are known until slurmctld forgets them");
+}
+
 static bool check_controller(struct doctor *d)
 {
     struct pkb_error err = {""};
@@ -30,6 +50,7 @@ static bool check_controller(struct doctor *d)
         return false;
     }
     doctor_add(d, DOCTOR_OK, "Slurm", "", "slurmctld answers; MaxArraySize %u", limits.max_array);
+    check_accounting(d, api);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "orchestrator/exit.h"
 #include "orchestrator/explain_logs.h"
 #include "orchestrator/explain_select.h"
+#include "orchestrator/explain_tasks.h"
 #include "results/record_files.h"
 #include "results/record_scan.h"
 #include "util/file.h"
@@ -21,8 +22,13 @@ static void clear_cell(struct explain_cell *c)
         free(c->logs[i].path);
         free(c->logs[i].text);
     }
+    for (size_t i = 0; i < c->n_tasks; i++) {
+        free(c->tasks[i].reason);
+        free(c->tasks[i].nodes);
+    }
     free(c->records);
     free(c->logs);
+    free(c->tasks);
 }
 
 void explain_clear(struct explain *e)
@@ -171,6 +177,8 @@ int explain_read(struct explain *e, const char *run, const char *pattern, size_t
     int rc = read_records(e, err);
     for (size_t i = 0; i < e->n && rc == 0; i++)
         rc = explain_logs_read(e->run, &e->cells[i], err);
+    if (rc == 0)
+        rc = explain_tasks_read(e, err);
     return rc < 0 ? PKB_EXIT_SYSTEM : PKB_EXIT_OK;
 }
 

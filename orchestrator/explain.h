@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known about single cells of a run: their records, whose fault a failure is, what the log files hold about them. Reads the
- * run directory alone. */
+/* What is known about single cells of a run: their records, whose fault a failure is, what the log files hold about them, and, where
+ * there is no verdict and jobs did the work, what Slurm did with their tasks. */
 #ifndef PKB_ORCHESTRATOR_EXPLAIN_H
 #define PKB_ORCHESTRATOR_EXPLAIN_H
 
@@ -24,6 +24,15 @@ struct explain_log {
     char *text; /* its part about the cell, the last lines of it */
 };
 
+/* A start of the cell's task; or a task that waits. */
+struct explain_task {
+    char name[32];        /* "17_3" */
+    const char *state;    /* "TIMEOUT", ...; a constant */
+    char *reason, *nodes; /* why it waits, ""; where it ran, "" */
+    int64_t start;        /* seconds since 1970; 0: it has not begun */
+    double seconds;       /* that it ran */
+};
+
 struct explain_cell {
     uint64_t number; /* in the plan */
     const struct plan_setting *setting;
@@ -34,6 +43,8 @@ struct explain_cell {
     size_t n_records;
     struct explain_log *logs;
     size_t n_logs;
+    struct explain_task *tasks; /* in the order of their starts; none where a record decides */
+    size_t n_tasks;
 };
 
 struct explain {
@@ -41,6 +52,7 @@ struct explain {
     struct plan *plan;
     struct explain_cell *cells;
     size_t n;
+    char slurm_trouble[256]; /* why nothing is known of tasks, "" */
 };
 
 /* Finds the cells that `pattern` names: the first six or more digits of a digest, "#N" (the number that logs give), or

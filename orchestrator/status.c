@@ -12,6 +12,7 @@
 #include "orchestrator/command.h"
 #include "orchestrator/display.h"
 #include "orchestrator/slurm/launch.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
 
@@ -57,9 +58,8 @@ static double idle_seconds(const char *run)
 /* Seconds since a "2026-01-31T23:59:59Z"; 0 when it is none. */
 static double seconds_since(const char *utc)
 {
-    struct tm t = {0};
-    const char *end = strptime(utc, "%Y-%m-%dT%H:%M:%SZ", &t);
-    return end && !*end ? difftime(time(NULL), timegm(&t)) : 0;
+    int64_t at = pkb_utc_seconds(utc);
+    return at < 0 ? 0 : difftime(time(NULL), (time_t)at);
 }
 
 static void estimate(struct status *s)
@@ -81,7 +81,7 @@ static void read_jobs(struct status *s)
         return;
     s->jobs = slurm_jobs_read(s->run->path, &err);
     const struct slurm_api *api = s->jobs && slurm_jobs_count(s->jobs) > 0 ? slurm_api_load(&err) : NULL;
-    if (api && slurm_queue_read(api, s->jobs, &s->queue, NULL, 0, &err) == 0)
+    if (api && slurm_queue_read(api, s->jobs, &s->queue, SLURM_QUEUE_PAST, &err) == 0)
         s->driven = s->driven || s->queue.active > 0;
     else
         (void)snprintf(s->slurm_trouble, sizeof(s->slurm_trouble), "%.250s", err.text);
@@ -155,15 +155,18 @@ static void print_jobs(const struct status *s)
     size_t over = 0;
     for (size_t i = 0; i < s->queue.n; i++) {
         const struct slurm_queue_job *j = &s->queue.list[i];
-        over += j->pending + j->running == 0;
-        if (j->pending + j->running == 0)
+        bool is_over = j->pending + j->running == 0;
+        over += is_over;
+        if (is_over && slurm_queue_failures(j) == 0)
             continue;
         slurm_queue_describe(j, line, sizeof(line));
         printf("slurm      %s\n", line);
     }
     if (s->queue.rank_seconds > 0)
-        printf("allocated  %.2f rank-hours (GPU-hours where each rank has a GPU), as far as Slurm remembers\n",
-               s->queue.rank_seconds / 3600);
+        printf("allocated  %.2f rank-hours (GPU-hours where each rank has a GPU)%s\n", s->queue.rank_seconds / 3600,
+               s->queue.past.known ? "" : ", as far as slurmctld remembers");
+    if (s->queue.past.trouble[0])
+        printf("slurm      the accounting database does not say what is past: %s\n", s->queue.past.trouble);
     if (over > 0)
         printf("slurm      %zu job%s over\n", over, over == 1 ? " is" : "s are");
     if (s->slurm_trouble[0])
@@ -255,14 +258,15 @@ static json_t *known(double value, bool is_known)
 
 int status_print_json(const struct status *s, struct pkb_error *err)
 {
-    json_t *v = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:f, s:s}", "run",
-                          s->run->path, "name", s->run->name, "created", s->run->created, "cells", (json_int_t)s->plan->n_cells,
-                          "done", (json_int_t)s->progress->final, "outcomes", progress_outcomes(s->progress), "shards",
-                          encode_shards(s), "running", s->driven, "driver", s->driver, "idle_seconds",
-                          known(s->idle_seconds, s->idle_seconds >= 0), "rate", known(s->rate, s->rate > 0), "eta_seconds",
-                          known(s->eta_seconds, s->eta_seconds >= 0), "bad_lines", (json_int_t)s->progress->bad_lines, "foreign",
-                          (json_int_t)s->progress->foreign, "jobs", slurm_queue_json(&s->queue), "nodes", encode_nodes(s),
-                          "rank_hours", s->queue.rank_seconds / 3600, "slurm_trouble", s->slurm_trouble);
+    json_t *v =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:f, s:b, s:s}", "run",
+                  s->run->path, "name", s->run->name, "created", s->run->created, "cells", (json_int_t)s->plan->n_cells, "done",
+                  (json_int_t)s->progress->final, "outcomes", progress_outcomes(s->progress), "shards", encode_shards(s),
+                  "running", s->driven, "driver", s->driver, "idle_seconds", known(s->idle_seconds, s->idle_seconds >= 0), "rate",
+                  known(s->rate, s->rate > 0), "eta_seconds", known(s->eta_seconds, s->eta_seconds >= 0), "bad_lines",
+                  (json_int_t)s->progress->bad_lines, "foreign", (json_int_t)s->progress->foreign, "jobs",
+                  slurm_queue_json(&s->queue), "nodes", encode_nodes(s), "rank_hours", s->queue.rank_seconds / 3600, "accounting",
+                  s->queue.past.known, "slurm_trouble", s->slurm_trouble);
     if (!v)
         return pkb_error_set(err, "out of memory");
     int rc = command_print_json(v, 1, err);

@@ -19,3 +19,10 @@ void pkb_utc_now(char *text, size_t size)
         if (size > 0)
             text[0] = '\0';
 }
+
+int64_t pkb_utc_seconds(const char *text)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return end && !*end ? (int64_t)timegm(&tm) : -1;
+}

@@ -5,11 +5,12 @@
 #define PKB_ORCHESTRATOR_SLURM_API_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "util/error.h"
 
-#define SLURM_API_VERSION 3
+#define SLURM_API_VERSION 4
 #define SLURM_API_SYMBOL "pkb_slurm_api"
 
 /* A job to be submitted. NULL and 0 mean Slurm's own defaults. */
@@ -30,17 +31,18 @@ struct slurm_job {
     const char *const *env; /* "NAME=value", NULL at the end */
 };
 
-/* One record of a job: the whole job, an element of an array, or all elements that have not begun. Borrowed texts. */
+/* One record of a job: the whole job, an element of an array, or all elements that have not begun. Borrowed texts, but for `state`. */
 struct slurm_state {
     uint32_t job;
     const char *elements; /* "3", "4-6,8%2"; "" when the job is no array */
-    const char *state;    /* "PENDING", "RUNNING", ... */
+    const char *state;    /* "PENDING", "RUNNING", ...; a constant */
     const char *reason;   /* why it waits, "" */
     const char *nodes;    /* where it runs, "" */
     bool pending, active; /* active: it waits, runs, or is about to end */
     bool preempted;       /* it runs, and will be taken back for another job */
-    int restarts;
-    double seconds; /* that it has run, in its present or last start; 0 before */
+    int restarts;         /* -1: not known */
+    int64_t start;        /* its present or last one, seconds since 1970; 0 before */
+    double seconds;       /* that it has run since then */
 };
 typedef void slurm_visit_fn(void *arg, const struct slurm_state *s);
 
@@ -57,6 +59,9 @@ struct slurm_api {
     int (*submit)(const struct slurm_job *job, uint32_t *id, struct pkb_error *err);
     /* Visits what Slurm knows of a job. One that it has forgotten is not visited; 0. */
     int (*states)(uint32_t job, slurm_visit_fn *visit, void *arg, struct pkb_error *err);
+    /* Visits the starts that are over of n jobs which were submitted at or after `since` (seconds since 1970), those of requeued
+     * elements too, as the accounting database has them. 0; 1: the cluster has no such database; -1: it does not answer. */
+    int (*past)(const uint32_t *jobs, size_t n, int64_t since, slurm_visit_fn *visit, void *arg, struct pkb_error *err);
     /* "17" or "17_[3-5]". A job that is over is no error. */
     int (*cancel)(const char *job, struct pkb_error *err);
 };

@@ -13,6 +13,10 @@
 
 #include "config.h"
 
+/* List and ListIterator; pointers to list_t and list_itr_t from 23.02 on. */
+typedef __typeof__(slurm_list_create(NULL)) libslurm_list;
+typedef __typeof__(slurm_list_iterator_create(NULL)) libslurm_each;
+
 /* Exported, but in no header; the second name from 24.05 on. */
 extern char *slurm_job_reason_string(uint32_t reason) __attribute__((weak));
 extern char *slurm_job_state_reason_string(uint32_t reason) __attribute__((weak));
@@ -38,7 +42,7 @@ static inline void libslurm_free_conf(slurm_conf_t *conf)
 #if HAVE_DECL_SLURM_FREE_CTL_CONF
     slurm_free_ctl_conf(conf);
 #else
-    slurm_free_conf(conf); /* 26.05 */
+    slurm_free_conf(conf);         /* 26.05 */
 #endif
 }
 

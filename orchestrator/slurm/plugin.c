@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "orchestrator/slurm/api.h"
-#include "orchestrator/slurm/libslurm.h"
+#include "orchestrator/slurm/plugin.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -21,19 +20,28 @@ static void start(void)
     started = true;
 }
 
-static int failed(struct pkb_error *err, const char *what)
+int plugin_failed(struct pkb_error *err, const char *what)
 {
     return pkb_error_set(err, "Slurm: %s: %s", what, slurm_strerror(errno));
 }
 
 /* ---- limits ---------------------------------------------------------------------------------------------------------- */
 
-static int limits(struct slurm_limits *l, struct pkb_error *err)
+slurm_conf_t *plugin_conf(struct pkb_error *err)
 {
     slurm_conf_t *conf = NULL;
     start();
-    if (slurm_load_ctl_conf((time_t)0, &conf) != SLURM_SUCCESS)
-        return failed(err, "cannot reach slurmctld");
+    if (slurm_load_ctl_conf((time_t)0, &conf) == SLURM_SUCCESS)
+        return conf;
+    (void)plugin_failed(err, "cannot reach slurmctld");
+    return NULL;
+}
+
+static int limits(struct slurm_limits *l, struct pkb_error *err)
+{
+    slurm_conf_t *conf = plugin_conf(err);
+    if (!conf)
+        return -1;
     l->max_array = conf->max_array_sz;
     l->max_jobs = conf->max_job_cnt;
     libslurm_free_conf(conf);
@@ -113,7 +121,7 @@ static int refused(const struct slurm_job *j, struct pkb_error *err)
     const char *limit = code == EAGAIN                     ? "as many jobs as slurmctld keeps, MaxJobCount, are there"
                         : code == ESLURM_ACCOUNTING_POLICY ? "a limit of the account, the QOS or the partition"
                                                            : NULL;
-    (void)failed(err, "the job was refused");
+    (void)plugin_failed(err, "the job was refused");
     if (limit)
         (void)pkb_error_set(err, "Slurm: the job was refused: %s (%s); --slurm wave=N submits fewer tasks at one time",
                             slurm_strerror(code), limit);
@@ -137,7 +145,7 @@ static int submit(const struct slurm_job *j, uint32_t *id, struct pkb_error *err
 
 /* ---- states ---------------------------------------------------------------------------------------------------------- */
 
-static const char *state_name(uint32_t state)
+const char *plugin_state_name(uint32_t state)
 {
     static const char *const names[] = {
         [JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
@@ -174,12 +182,13 @@ static void visit_job(const slurm_job_info_t *job, slurm_visit_fn *visit, void *
     struct slurm_state s = {
         .job = job->array_job_id ? job->array_job_id : job->job_id,
         .elements = job->array_task_str ? job->array_task_str : index,
-        .state = state_name(job->job_state),
+        .state = plugin_state_name(job->job_state),
         .pending = base == JOB_PENDING,
         .preempted = base == JOB_RUNNING && job->preempt_time != 0,
         .active = base < JOB_COMPLETE || (job->job_state & (JOB_COMPLETING | JOB_REQUEUE)) != 0,
         .reason = reason_text(job),
         .restarts = (int)job->restart_cnt,
+        .start = base == JOB_PENDING ? 0 : job->start_time,
         .seconds = run_seconds(job),
         .nodes = job->nodes ? job->nodes : "",
     };
@@ -194,7 +203,7 @@ static int states(uint32_t id, slurm_visit_fn *visit, void *arg, struct pkb_erro
     if (slurm_load_job(&info, id, SHOW_ALL) != SLURM_SUCCESS) {
         if (errno == ESLURM_INVALID_JOB_ID)
             return 0;
-        (void)failed(err, "cannot ask slurmctld");
+        (void)plugin_failed(err, "cannot ask slurmctld");
         return pkb_error_prefix(err, "job %u", id);
     }
     for (uint32_t i = 0; i < info->record_count; i++)
@@ -211,7 +220,7 @@ static int cancel(const char *job, struct pkb_error *err)
     int code = errno;
     if (code == ESLURM_ALREADY_DONE || code == ESLURM_INVALID_JOB_ID)
         return 0;
-    (void)failed(err, "cannot cancel");
+    (void)plugin_failed(err, "cannot cancel");
     return pkb_error_prefix(err, "job %s", job);
 }
 
@@ -222,5 +231,6 @@ EXPORT const struct slurm_api pkb_slurm_api = {
     .limits = limits,
     .submit = submit,
     .states = states,
+    .past = plugin_past,
     .cancel = cancel,
 };

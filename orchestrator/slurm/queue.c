@@ -7,64 +7,156 @@
 
 #include "orchestrator/slurm/arrays.h"
 
-struct visit {
-    struct slurm_queue_job *job;
-    bool *busy;
-    size_t n_shards;
+/* How an element stands after one of its starts. */
+struct stand {
+    size_t job;
+    uint32_t element;
+    int64_t start;     /* INT64_MAX: it waits or runs */
+    const char *state; /* in which that start ended; NULL: it waits or runs */
 };
+
+struct reading {
+    struct slurm_queue *q;
+    struct stand *stands;
+    size_t n, room;
+    bool out_of_memory;
+};
+
+static bool has(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+        if ((at == list || at[-1] == ',') && (at[n] == '\0' || at[n] == ','))
+            return true;
+    return false;
+}
 
 static void append(char *list, size_t size, const char *word)
 {
     size_t used = strlen(list);
-    if (*word && !strstr(list, word) && used + strlen(word) + 2 < size)
+    if (*word && !has(list, word) && used + strlen(word) + 2 < size)
         (void)snprintf(list + used, size - used, "%s%s", used ? "," : "", word);
 }
 
-static void visit(void *arg, const struct slurm_state *s)
+static void keep(struct reading *r, struct stand s)
 {
-    struct visit *v = arg;
+    if (r->n == r->room) {
+        size_t room = r->room ? 2 * r->room : 64;
+        struct stand *more = reallocarray(r->stands, room, sizeof(*more));
+        r->out_of_memory = r->out_of_memory || !more;
+        if (!more)
+            return;
+        r->stands = more;
+        r->room = room;
+    }
+    r->stands[r->n++] = s;
+}
+
+static void visit(void *arg, size_t i, const struct slurm_jobs_entry *e, const struct slurm_state *s)
+{
+    struct reading *r = arg;
+    struct slurm_queue_job *j = &r->q->list[i];
     size_t n = *s->elements ? slurm_arrays_count(s->elements) : 1;
-    if (s->active && v->busy && v->job->entry.kind == SLURM_JOBS_EVALUATE)
-        (void)slurm_arrays_mark(s->elements, v->job->entry.base, v->busy, v->n_shards);
-    v->job->seconds += s->seconds;
-    if (!s->active) {
-        v->job->ended += n;
-    } else if (s->pending) {
-        v->job->pending += n;
-        append(v->job->reason, sizeof(v->job->reason), s->reason);
-    } else {
-        v->job->running += n;
-        append(v->job->nodes, sizeof(v->job->nodes), s->nodes);
+    (void)e;
+    j->seconds += s->seconds;
+    if (n == 1) /* elements that have never begun come together */
+        keep(r, (struct stand){i, (uint32_t)strtoul(s->elements, NULL, 10), s->active ? INT64_MAX : s->start,
+                               s->active ? NULL : s->state});
+    if (s->active && s->pending) {
+        j->pending += n;
+        append(j->reason, sizeof(j->reason), s->reason);
+    } else if (s->active) {
+        j->running += n;
+        append(j->nodes, sizeof(j->nodes), s->nodes);
     }
 }
 
-static int read_job(const struct slurm_api *api, struct slurm_queue *q, struct slurm_queue_job *j, bool *busy, size_t n_shards,
-                    struct pkb_error *err)
+/* ---- ends ------------------------------------------------------------------------------------------------------------ */
+
+static int by_element(const void *a, const void *b)
 {
-    struct visit v = {j, busy, n_shards};
-    if (api->states(j->entry.job, visit, &v, err) < 0)
-        return -1;
-    bool evaluates = j->entry.kind == SLURM_JOBS_EVALUATE;
-    q->pending += evaluates ? j->pending : 0;
-    q->running += evaluates ? j->running : 0;
-    q->rank_seconds += evaluates ? j->seconds * j->entry.world : 0;
-    q->active += j->pending + j->running > 0;
-    return 0;
+    const struct stand *x = a, *y = b;
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    if (x->element != y->element)
+        return x->element < y->element ? -1 : 1;
+    return x->start < y->start ? -1 : x->start > y->start;
 }
 
-int slurm_queue_read(const struct slurm_api *api, const json_t *jobs, struct slurm_queue *q, bool *busy, size_t n_shards,
+static void count_end(struct slurm_queue_job *j, const char *state)
+{
+    size_t i = 0;
+    while (i < j->n_ends && strcmp(j->ends[i].state, state) != 0)
+        i++;
+    j->ended++;
+    if (i == SLURM_QUEUE_ENDS)
+        return;
+    j->ends[i].state = state;
+    j->ends[i].n++;
+    j->n_ends += i == j->n_ends;
+}
+
+/* The last start of an element says whether and how it has ended. */
+static void count_ends(struct reading *r)
+{
+    if (r->n > 0)
+        qsort(r->stands, r->n, sizeof(*r->stands), by_element);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct stand *s = &r->stands[i];
+        bool last = i + 1 == r->n || s[1].job != s->job || s[1].element != s->element;
+        if (last && s->state)
+            count_end(&r->q->list[s->job], s->state);
+    }
+}
+
+size_t slurm_queue_failures(const struct slurm_queue_job *j)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_ends; i++)
+        n += strcmp(j->ends[i].state, "COMPLETED") != 0 ? j->ends[i].n : 0;
+    return n;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------- */
+
+static void sum_up(struct slurm_queue *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct slurm_queue_job *j = &q->list[i];
+        bool evaluates = j->entry.kind == SLURM_JOBS_EVALUATE;
+        q->pending += evaluates ? j->pending : 0;
+        q->running += evaluates ? j->running : 0;
+        q->rank_seconds += evaluates ? j->seconds * j->entry.world : 0;
+        q->active += j->pending + j->running > 0;
+    }
+}
+
+static int read_starts(struct reading *r, const struct slurm_api *api, const json_t *jobs, enum slurm_queue_extent extent,
+                       struct pkb_error *err)
+{
+    struct slurm_past *past = extent == SLURM_QUEUE_PAST ? &r->q->past : NULL;
+    for (size_t i = 0; i < r->q->n; i++)
+        if (slurm_jobs_entry(jobs, i, &r->q->list[i].entry, err) < 0)
+            return -1;
+    if (slurm_starts_visit(api, jobs, past, visit, r, err) < 0)
+        return -1;
+    return r->out_of_memory ? pkb_error_set(err, "out of memory") : 0;
+}
+
+int slurm_queue_read(const struct slurm_api *api, const json_t *jobs, struct slurm_queue *q, enum slurm_queue_extent extent,
                      struct pkb_error *err)
 {
     size_t n = slurm_jobs_count(jobs);
     *q = (struct slurm_queue){.list = calloc(n + 1, sizeof(*q->list)), .n = n};
-    int rc = q->list ? 0 : pkb_error_set(err, "out of memory");
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = slurm_jobs_entry(jobs, i, &q->list[i].entry, err);
-        if (rc == 0)
-            rc = read_job(api, q, &q->list[i], busy, n_shards, err);
-    }
-    if (rc < 0)
+    struct reading r = {.q = q};
+    int rc = q->list ? read_starts(&r, api, jobs, extent, err) : pkb_error_set(err, "out of memory");
+    if (rc == 0) {
+        count_ends(&r);
+        sum_up(q);
+    } else {
         slurm_queue_clear(q);
+    }
+    free(r.stands);
     return rc;
 }
 
@@ -74,9 +166,22 @@ void slurm_queue_clear(struct slurm_queue *q)
     *q = (struct slurm_queue){0};
 }
 
+static void describe_ends(const struct slurm_queue_job *j, char *text, size_t size)
+{
+    char list[192] = "", word[64];
+    for (size_t i = 0; i < j->n_ends; i++) {
+        if (strcmp(j->ends[i].state, "COMPLETED") == 0)
+            continue;
+        (void)snprintf(word, sizeof(word), "%zu %s", j->ends[i].n, j->ends[i].state);
+        append(list, sizeof(list), word);
+    }
+    if (j->ended)
+        (void)snprintf(text, size, ", %zu ended%s%s%s", j->ended, list[0] ? " (" : "", list, list[0] ? ")" : "");
+}
+
 void slurm_queue_describe(const struct slurm_queue_job *j, char *text, size_t size)
 {
-    char what[64], running[192] = "", pending[128] = "", ended[48] = "";
+    char what[64], running[192] = "", pending[128] = "", ended[256] = "";
     if (j->entry.kind == SLURM_JOBS_EVALUATE)
         (void)snprintf(what, sizeof(what), "%d ranks", j->entry.world);
     else
@@ -86,10 +191,17 @@ void slurm_queue_describe(const struct slurm_queue_job *j, char *text, size_t si
     if (j->pending)
         (void)snprintf(pending, sizeof(pending), ", %zu waiting%s%s%s", j->pending, j->reason[0] ? " (" : "", j->reason,
                        j->reason[0] ? ")" : "");
-    if (j->ended)
-        (void)snprintf(ended, sizeof(ended), ", %zu ended", j->ended);
+    describe_ends(j, ended, sizeof(ended));
     (void)snprintf(text, size, "job %u: %s%s%s%s%s", j->entry.job, what, running, pending, ended,
                    j->running + j->pending + j->ended ? "" : ", over");
+}
+
+static json_t *encode_ends(const struct slurm_queue_job *j)
+{
+    json_t *v = json_object();
+    for (size_t i = 0; v && i < j->n_ends; i++)
+        (void)json_object_set_new(v, j->ends[i].state, json_integer((json_int_t)j->ends[i].n));
+    return v;
 }
 
 json_t *slurm_queue_json(const struct slurm_queue *q)
@@ -97,11 +209,11 @@ json_t *slurm_queue_json(const struct slurm_queue *q)
     json_t *list = json_array();
     for (size_t i = 0; list && i < q->n; i++) {
         const struct slurm_queue_job *j = &q->list[i];
-        (void)json_array_append_new(list, json_pack("{s:I, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:s}", "job",
-                                                    (json_int_t)j->entry.job, "kind", slurm_jobs_kind_name(j->entry.kind),
-                                                    "world", j->entry.world, "base", j->entry.base, "array", j->entry.array,
-                                                    "pending", (json_int_t)j->pending, "running", (json_int_t)j->running, "ended",
-                                                    (json_int_t)j->ended, "reason", j->reason, "nodes", j->nodes));
+        (void)json_array_append_new(
+            list, json_pack("{s:I, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:o, s:s, s:s}", "job", (json_int_t)j->entry.job, "kind",
+                            slurm_jobs_kind_name(j->entry.kind), "world", j->entry.world, "base", j->entry.base, "array",
+                            j->entry.array, "pending", (json_int_t)j->pending, "running", (json_int_t)j->running, "ended",
+                            (json_int_t)j->ended, "ends", encode_ends(j), "reason", j->reason, "nodes", j->nodes));
     }
     return list;
 }

@@ -5,7 +5,7 @@
 
 #include "orchestrator/nodes.h"
 #include "orchestrator/slurm/arrays.h"
-#include "orchestrator/slurm/queue.h"
+#include "orchestrator/slurm/starts.h"
 #include "orchestrator/slurm/submission.h"
 #include "util/file.h"
 #include "util/paths.h"
@@ -180,18 +180,34 @@ static int find_bad_nodes(struct submission *s, struct pkb_error *err)
     return rc;
 }
 
+/* What the queue holds of the run already. */
+struct queued {
+    struct submission *s;
+    size_t pending, running;
+};
+
+static void visit_queued(void *arg, size_t i, const struct slurm_jobs_entry *e, const struct slurm_state *state)
+{
+    struct queued *q = arg;
+    size_t n = *state->elements ? slurm_arrays_count(state->elements) : 1;
+    (void)i;
+    if (!state->active || e->kind != SLURM_JOBS_EVALUATE)
+        return;
+    (void)slurm_arrays_mark(state->elements, e->base, q->s->busy, q->s->e->plan->n_shards);
+    *(state->pending ? &q->pending : &q->running) += n;
+}
+
 static int find_busy(struct submission *s, struct pkb_error *err)
 {
-    struct slurm_queue q;
+    struct queued q = {.s = s};
     s->l->jobs = slurm_jobs_read(s->e->run->path, err);
-    if (!s->l->jobs || slurm_queue_read(s->l->api, s->l->jobs, &q, s->busy, s->e->plan->n_shards, err) < 0)
+    if (!s->l->jobs || slurm_starts_visit(s->l->api, s->l->jobs, NULL, visit_queued, &q, err) < 0)
         return -1;
     size_t wave = wave_size(s->l), used = q.pending + q.running;
     s->room = used < wave ? wave - used : 0;
-    if (q.pending + q.running > 0)
-        display_say(&s->e->display, "%zu tasks of the run are in the queue already: %zu run, %zu wait", q.pending + q.running,
-                    q.running, q.pending);
-    slurm_queue_clear(&q);
+    if (used > 0)
+        display_say(&s->e->display, "%zu tasks of the run are in the queue already: %zu run, %zu wait", used, q.running,
+                    q.pending);
     return 0;
 }
 

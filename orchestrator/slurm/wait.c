@@ -50,7 +50,7 @@ static int find_more_jobs(struct engine *e, struct pkb_error *err)
 static int look(struct engine *e, struct pkb_error *err)
 {
     struct slurm_queue q;
-    if (slurm_queue_read(e->slurm->api, e->slurm->jobs, &q, NULL, 0, err) < 0)
+    if (slurm_queue_read(e->slurm->api, e->slurm->jobs, &q, SLURM_QUEUE_PRESENT, err) < 0)
         return -1;
     /* In this order: what submitted more has ended by now. */
     int more = find_more_jobs(e, err);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -309,10 +310,36 @@ static void suggestions_are_near(void **state)
     }
 }
 
+static void times_are_read_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } rows[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"2026-01-02T03:04:05Z", 1767323045},
+        {"2024-02-29T23:59:59Z", 1709251199},
+        {"", -1},
+        {"2026-01-02", -1},
+        {"2026-01-02T03:04:05", -1},
+        {"2026-01-02T03:04:05Z ", -1},
+        {"2026-13-02T03:04:05Z", -1},
+        {"yesterday", -1},
+    };
+    char now[32];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (pkb_utc_seconds(rows[i].text) != rows[i].seconds)
+            fail_msg("'%s': %lld", rows[i].text, (long long)pkb_utc_seconds(rows[i].text));
+    pkb_utc_now(now, sizeof(now));
+    assert_true(llabs(pkb_utc_seconds(now) - (int64_t)time(NULL)) <= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_read_from_the_outside_in),
+        cmocka_unit_test(times_are_read_back),
         cmocka_unit_test(a_long_error_is_cut_not_overrun),
         cmocka_unit_test(files_are_replaced_at_once),
         cmocka_unit_test(many_files_are_put_then_made_durable),
