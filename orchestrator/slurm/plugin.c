@@ -115,17 +115,31 @@ static void fill(job_desc_msg_t *d, const struct slurm_job *j, char *gpus, size_
     fill_life(d, j);
 }
 
+/* What a user can do about a refusal; NULL: Slurm's words say it. */
+static const char *refusal_hint(int code)
+{
+    switch (code) {
+    case EAGAIN:
+        return "as many jobs as slurmctld keeps, MaxJobCount, are there; --slurm wave=N submits fewer tasks at one time";
+    case ESLURM_ACCOUNTING_POLICY:
+        return "a limit of the account, the QOS or the partition; --slurm wave=N submits fewer tasks at one time";
+    case ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE:
+    case ESLURM_INVALID_GRES:
+        return "no node of the partition has that; 'sinfo -o \"%P %N %c %m %G\"' shows what they have, and --slurm "
+               "ranks_per_node=N, gpu=NAME, partition=NAME ask for something else";
+    default:
+        return NULL;
+    }
+}
+
 static int refused(const struct slurm_job *j, struct pkb_error *err)
 {
     int code = errno;
-    const char *limit = code == EAGAIN                     ? "as many jobs as slurmctld keeps, MaxJobCount, are there"
-                        : code == ESLURM_ACCOUNTING_POLICY ? "a limit of the account, the QOS or the partition"
-                                                           : NULL;
-    (void)plugin_failed(err, "the job was refused");
-    if (limit)
-        (void)pkb_error_set(err, "Slurm: the job was refused: %s (%s); --slurm wave=N submits fewer tasks at one time",
-                            slurm_strerror(code), limit);
-    (void)pkb_error_prefix(err, "%s", j->name);
+    const char *hint = refusal_hint(code);
+    (void)pkb_error_set(err, "Slurm: the job was refused: %s%s%s%s", slurm_strerror(code), hint ? " (" : "", hint ? hint : "",
+                        hint ? ")" : "");
+    (void)pkb_error_prefix(err, "%s (nodes: %d, %s on each: %d)", j->name, j->nodes, j->gpu ? "GPUs" : "ranks",
+                           j->ranks_per_node);
     return code == EAGAIN || code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ? -2 : -1;
 }
 

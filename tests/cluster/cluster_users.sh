@@ -54,7 +54,7 @@ sweep many 8 0
 sed -i 's/gpus = { 2 }/gpus = { 1, 2 }, dtypes = { "bf16", "f32" }/' "$tmp/many.lua"
 PKB_SUBMIT_RETRY_SECONDS=0 submit "$tmp/many" "$tmp/many.lua" --shard-seconds 0.001 --slurm wave=100
 expect "many: the second array is refused" 3 "1 jobs are submitted, then one was not"
-says "many: why, and what to do" "MaxJobCount, are there); --slurm wave=N submits fewer tasks at one time"
+says "many: why, and what to do" "MaxJobCount, are there; --slurm wave=N submits fewer tasks at one time"
 check "many: the first array runs" wait_for 60 over "$tmp/many"
 run "$pkb" resume --wait --slurm wave=8 "$tmp/many"
 expect "many: the rest in waves" 0 ""
