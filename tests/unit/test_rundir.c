@@ -342,7 +342,8 @@ static void test_lock_of_the_dead(void **state)
         if (!mine || rundir_lock(mine, &err) < 0)
             _exit(1);
         if (fork() == 0) { /* inherits the lock, outlives the driver */
-            (void)write(pipefd[1], &byte, 1);
+            if (write(pipefd[1], &byte, 1) != 1)
+                _exit(1);
             (void)usleep(300000);
         }
         _exit(0);
