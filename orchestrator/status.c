@@ -12,6 +12,7 @@
 #include "orchestrator/command.h"
 #include "orchestrator/display.h"
 #include "orchestrator/slurm/launch.h"
+#include "orchestrator/status_shards.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
@@ -134,18 +135,21 @@ static const char *shard_state(const struct status *s, const struct plan_shard *
 
 static void print_shards(const struct status *s)
 {
+    struct status_shards open = {.n = 0};
     size_t done = 0;
-    printf("shards     ");
-    for (size_t i = 0; i < s->plan->n_shards; i++)
-        done += progress_missing(s->progress, &s->plan->shards[i]) == 0;
-    printf("%zu of %zu done\n", done, s->plan->n_shards);
+    char line[256];
     for (size_t i = 0; i < s->plan->n_shards; i++) {
         const struct plan_shard *shard = &s->plan->shards[i];
         uint64_t missing = progress_missing(s->progress, shard);
+        done += missing == 0;
         if (missing > 0)
-            printf("           shard %d: %d ranks, %llu of %llu cells, %s\n", shard->id, shard->world,
-                   (unsigned long long)(shard->count - missing), (unsigned long long)shard->count,
-                   shard_state(s, shard, missing));
+            status_shards_add(&open, shard->id, shard->world, shard_state(s, shard, missing), shard->count,
+                              shard->count - missing);
+    }
+    printf("shards     %zu of %zu done\n", done, s->plan->n_shards);
+    for (size_t i = 0; i < open.n; i++) {
+        status_shards_describe(&open.list[i], line, sizeof(line));
+        printf("           %s\n", line);
     }
 }
 
