@@ -12,6 +12,7 @@ enum {
     KEY_PROBLEM = 'p',
     KEY_CANDIDATE = 'c',
     KEY_GPUS = 'g',
+    KEY_SET = 's',
     KEY_SHAPE = 0x100,
     KEY_DTYPE,
     KEY_DEVICE,
@@ -47,6 +48,11 @@ static error_t parse_setting(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SHAPE:
         r->shape = word(state, "--shape", arg, shapes, 2);
+        return 0;
+    case KEY_SET:
+        if (r->n_set == PROBLEM_MAX_PARAMS)
+            argp_error(state, "--set: a problem has at most %d parameters", PROBLEM_MAX_PARAMS);
+        r->set[r->n_set++] = arg;
         return 0;
     case KEY_DTYPE:
         r->dtype = word(state, "--dtype", arg, dtypes, 4);
@@ -110,6 +116,8 @@ static const struct argp_option options[] = {
     {"candidate", KEY_CANDIDATE, "FILE", 0, "The candidate's source", 0},
     {"gpus", KEY_GPUS, "W", 0, "World size (default: 2)", 1},
     {"shape", KEY_SHAPE, "NAME", 0, "tiny (default) or paper", 1},
+    {"set", KEY_SET, "NAME=VALUE", 0,
+     "A parameter that differs from the shape's, as 'pkb problems show' names it; repeat it for more", 1},
     {"dtype", KEY_DTYPE, "T", 0, "bf16 (default), f16, f32, f64", 1},
     {"device", KEY_DEVICE, "NAME", 0, "host (default) or cuda", 1},
     {"trials", KEY_TRIALS, "N", 0, "Checks with fresh inputs (default: 5)", 1},

@@ -15,6 +15,8 @@ struct eval_request {
     const struct problem *of;        /* set by eval_prepare */
     int gpus;
     const char *shape, *dtype, *device;
+    const char *set[PROBLEM_MAX_PARAMS]; /* "NAME=VALUE": parameters that differ from the shape's */
+    int n_set;
     int trials, warmup, iterations;
     double limit_seconds;
     int64_t limit_memory_mb;

@@ -222,6 +222,14 @@ run "$pkb" eval -p 1 -c "$one" --json --trials 2 --keep "$tmp/kept"
 expect "eval: correct" 0 '"outcome": "correct"'
 run "$pkb" status "$tmp/kept"
 expect "eval: the run that was kept" 0 "1 of 1 done"
+run "$pkb" eval -p 1 -c "$one" --trials 2 --set N=73 --keep "$tmp/set" --json
+expect "eval: with a parameter" 0 '"shape": "custom"'
+check "eval: which the run has" grep -q -E '"N": *73' "$tmp/set/plan/plan.json"
+for wrong in 'NN=5:no parameter' 'N:expected NAME=VALUE' '=5:expected NAME=VALUE' 'N=:expected a number' \
+    'N=5x:expected a number' 'N=nan:expected a number' 'N=1.5:N' 'N=0:no elements' 'N=-4:N' 'N=1e300:N'; do
+    run "$pkb" eval -p 1 -c "$one" --set "${wrong%%:*}"
+    expect "eval: --set ${wrong%%:*}" 2 "${wrong#*:}"
+done
 check "no temporary folder is left" test -z "$(ls -A "$TMPDIR")"
 
 finish
