@@ -11,6 +11,10 @@ if [ -z "$browser" ]; then
     echo "chromium is not installed (scripts/install-packages extra)"
     exit 77
 fi
+if ! "$browser" --version >/dev/null 2>&1; then
+    echo "$browser does not run (Ubuntu's package of it is an empty one)"
+    exit 77
+fi
 
 # visit PAGE OPTION...: $out is the document after its scripts have run, $err what the browser said.
 visit() {
