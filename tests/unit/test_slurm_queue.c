@@ -49,14 +49,25 @@ static void slurm_says(const struct slurm_state *now, size_t n_now, const struct
     n_asked = 0;
 }
 
+static json_t *jobs; /* a queue borrows from it */
+
+static int free_jobs(void **state)
+{
+    (void)state;
+    json_decref(jobs);
+    jobs = NULL;
+    return 0;
+}
+
 static json_t *two_jobs(void)
 {
-    json_t *jobs = json_loads("{\"format\": 1, \"jobs\": ["
-                              "{\"job\": 7, \"kind\": \"evaluate\", \"world\": 4, \"base\": 10, \"array\": \"0-9\","
-                              " \"submitted\": \"2026-01-02T03:04:05Z\", \"script\": \"a\"},"
-                              "{\"job\": 8, \"kind\": \"merge\", \"world\": 0, \"base\": 0, \"array\": \"\","
-                              " \"submitted\": \"2026-01-02T03:04:06Z\", \"script\": \"b\"}]}",
-                              0, NULL);
+    free_jobs(NULL);
+    jobs = json_loads("{\"format\": 1, \"jobs\": ["
+                      "{\"job\": 7, \"kind\": \"evaluate\", \"world\": 4, \"base\": 10, \"array\": \"0-9\","
+                      " \"submitted\": \"2026-01-02T03:04:05Z\", \"script\": \"a\"},"
+                      "{\"job\": 8, \"kind\": \"merge\", \"world\": 0, \"base\": 0, \"array\": \"\","
+                      " \"submitted\": \"2026-01-02T03:04:06Z\", \"script\": \"b\"}]}",
+                      0, NULL);
     assert_non_null(jobs);
     return jobs;
 }
@@ -79,11 +90,8 @@ static json_t *two_jobs(void)
 static void read_queue(struct slurm_queue *q, enum slurm_queue_extent extent)
 {
     struct pkb_error err = {""};
-    json_t *jobs = two_jobs();
-    if (slurm_queue_read(&api, jobs, q, extent, &err) < 0)
+    if (slurm_queue_read(&api, two_jobs(), q, extent, &err) < 0)
         fail_msg("%s", err.text);
-    q->list[0].entry.array = "";
-    json_decref(jobs);
 }
 
 static void test_present(void **state)
@@ -178,13 +186,11 @@ static void test_silent_controller(void **state)
     (void)state;
     struct slurm_queue q;
     struct pkb_error err = {""};
-    json_t *jobs = two_jobs();
     slurm_says(NULL, 0, NULL, 0);
     present_rc = -1;
-    assert_int_equal(slurm_queue_read(&api, jobs, &q, SLURM_QUEUE_PAST, &err), -1);
+    assert_int_equal(slurm_queue_read(&api, two_jobs(), &q, SLURM_QUEUE_PAST, &err), -1);
     assert_non_null(strstr(err.text, "slurmctld is away"));
     assert_null(q.list);
-    json_decref(jobs);
 }
 
 static void test_wrong_jobs(void **state)
@@ -200,11 +206,11 @@ static void test_wrong_jobs(void **state)
     for (size_t i = 0; i < N(rows); i++) {
         struct slurm_queue q;
         struct pkb_error err = {""};
-        json_t *jobs = json_loads(rows[i], 0, NULL);
-        assert_non_null(jobs);
-        if (slurm_queue_read(&api, jobs, &q, SLURM_QUEUE_PAST, &err) != -1 || !err.text[0])
+        json_t *wrong = json_loads(rows[i], 0, NULL);
+        assert_non_null(wrong);
+        if (slurm_queue_read(&api, wrong, &q, SLURM_QUEUE_PAST, &err) != -1 || !err.text[0])
             fail_msg("%s", rows[i]);
-        json_decref(jobs);
+        json_decref(wrong);
     }
 }
 
@@ -246,5 +252,5 @@ int main(void)
         cmocka_unit_test(test_silent_controller), cmocka_unit_test(test_wrong_jobs), cmocka_unit_test(test_many_ends),
         cmocka_unit_test(test_meaning),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, free_jobs);
 }
