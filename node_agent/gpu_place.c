@@ -135,7 +135,8 @@ int gpu_compare(struct agent *a, const struct gpu_state *before, const struct gp
     struct gpu_state now;
     gpu_look(a, &now);
     bool bad = gpu_state_is_bad(before, after, why, sizeof(why)) || gpu_state_is_bad(before, &now, why, sizeof(why));
-    json_t *more = json_pack("{s:o, s:o}", "before", gpu_state_encode(before), "after", gpu_state_encode(after));
+    json_t *more = json_pack("{s:s, s:o, s:o}", "uuid", gpu_watch_uuid(a->gpu), "before", gpu_state_encode(before), "after",
+                             gpu_state_encode(after));
     int rc = submit(a, bad ? OUTCOME_INFRA_ERROR : OUTCOME_CORRECT, why, more, &said, states, err);
     json_decref(more);
     if (rc == 0 && said.outcome != OUTCOME_CORRECT)

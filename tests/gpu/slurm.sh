@@ -83,7 +83,7 @@ sweep own "$worlds" --slurm 'prolog=echo "GPUs of the job: ${CUDA_VISIBLE_DEVICE
 as_expected own
 check "own: Slurm gave the jobs GPUs" grep -q 'GPUs of the job: 0' "$tmp"/own/logs/slurm-*.log
 check "own: and said so in the batch script" grep -q -e '--gres=gpu:' "$tmp"/own/jobs/000-evaluate.sh
-check "own: the GPU was watched" grep -q '"memory_used"' "$tmp"/own/records/*.jsonl
+check "own: on a GPU of this machine" grep -q -F "\"uuid\":\"$(nvidia-smi --query-gpu=uuid --format=csv,noheader | head -n 1)\"" "$tmp"/own/records/*.jsonl
 sed -n '1,25p' "$tmp/out"
 
 # Ranks that share a GPU: asked for, and the only way on fewer GPUs than ranks.
