@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config.h"
+#include "build-id.h"
 #include "node_agent/world.h"
 
 #define SECONDS 60

@@ -6,20 +6,16 @@ AC_DEFUN([PKB_DIRECTORIES], [
   AC_SUBST([pkbsharedir], ['${datadir}/pkb'])
 ])
 
-# Agents of another build must be noticed: the id is the commit that was configured, the version outside a git checkout, or
-# PKB_BUILD_ID of the environment (packagers).
+# Agents of another build must be noticed, and records say which build made them: build-id.h, which make keeps up to date.
 AC_DEFUN([PKB_SET_BUILD_ID], [
   AC_ARG_VAR([PKB_BUILD_ID], [identity of this build, shown by pkb version; default: the git commit, or the version])
-  AS_IF([test -z "$PKB_BUILD_ID"], [
-    PKB_BUILD_ID=`cd "$srcdir" && git describe --always --dirty --abbrev=12 2>/dev/null`
-    AS_IF([test -z "$PKB_BUILD_ID"], [PKB_BUILD_ID=AC_PACKAGE_VERSION])
-  ])
-  AC_DEFINE_UNQUOTED([PKB_BUILD_ID], ["$PKB_BUILD_ID"], [identity of this build])
+  AC_CONFIG_COMMANDS([build-id.h], [PKB_BUILD_ID="$PKB_BUILD_ID" sh "$srcdir/scripts/build-id" build-id.h "$srcdir" "$PACKAGE_VERSION"],
+    [PKB_BUILD_ID="$PKB_BUILD_ID" PACKAGE_VERSION="$PACKAGE_VERSION"])
 ])
 
 AC_DEFUN([PKB_SUMMARY], [
   AC_MSG_NOTICE([
-  pkb AC_PACKAGE_VERSION ($PKB_BUILD_ID)
+  pkb AC_PACKAGE_VERSION
     prefix        $prefix
     compiler      $CC $CFLAGS
     backends      $pkb_backends

@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "build-id.h"
 #include "config.h"
 #include "node_agent/gpu_place.h"
 #include "node_agent/shard.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "build-id.h"
 #include "node_agent/probe.h"
 #include "node_agent/world.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pkb-runner: executes the reference or a candidate of one cell on one rank, on command of its agent. */
+#include "build-id.h"
 #include "config.h"
 
 #include "node_agent/runner.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "build-id.h"
 #include "config.h"
 #include "results/record_files.h"
 #include "runtime/dtype.h"

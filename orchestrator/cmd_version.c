@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "build-id.h"
 #include "config.h"
 #include "orchestrator/command.h"
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
+#include "build-id.h"
 #include "config.h"
 #include "node_agent/build.h"
 #include "orchestrator/doctor.h"

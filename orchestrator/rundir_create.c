@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "build-id.h"
 #include "config.h"
 #include "orchestrator/rundir.h"
 #include "util/clock.h"

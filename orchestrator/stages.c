@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "build-id.h"
 #include "node_agent/agent.h"
 #include "orchestrator/attempt.h"
 #include "orchestrator/engine.h"
