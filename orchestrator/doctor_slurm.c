@@ -8,12 +8,11 @@
 
 #include "orchestrator/doctor.h"
 #include "orchestrator/slurm/api.h"
+#include "orchestrator/slurm/mpi.h"
 #include "orchestrator/slurm/srun.h"
-#include "util/process.h"
 
 #define QUEUE_SECONDS 60 /* that the world may wait for its nodes */
 #define WORLD_SECONDS 180
-#define ASK_MS 30000
 
 static void ignore(void *arg, const struct slurm_state *s)
 {
@@ -54,40 +53,15 @@ static bool check_controller(struct doctor *d)
     return true;
 }
 
-/* What `srun --mpi=list` says: at most size - 1 bytes. */
-static int ask_srun(char *text, size_t size, struct pkb_error *err)
-{
-    const char *argv[] = {"/usr/bin/env", "srun", "--mpi=list", NULL};
-    int pipes[2], status = 0;
-    if (pipe2(pipes, O_CLOEXEC) < 0)
-        return pkb_error_errno(err, "pipe");
-    struct process_spec spec = {.argv = argv, .stdin_fd = -1, .stdout_fd = pipes[1], .stderr_fd = pipes[1]};
-    int rc = process_run(&spec, ASK_MS, &status, err); /* the list fits into the pipe */
-    (void)close(pipes[1]);
-    ssize_t n = rc == 0 ? read(pipes[0], text, size - 1) : 0;
-    text[n > 0 ? n : 0] = '\0';
-    (void)close(pipes[0]);
-    if (rc > 0)
-        return pkb_error_set(err, "srun --mpi=list does not answer");
-    return rc < 0 || status == 0 ? rc : pkb_error_set(err, "there is no srun on PATH, or it fails: %.200s", text);
-}
-
 static bool check_pmix(struct doctor *d, const char *mpi)
 {
-    char list[1024];
     struct pkb_error err = {""};
-    if (ask_srun(list, sizeof(list), &err) < 0) {
-        doctor_add(d, DOCTOR_BAD, "PMIx", "install Slurm's client commands here", "%s", err.text);
-        return false;
-    }
-    if (!strstr(list, mpi)) {
-        doctor_add(d, DOCTOR_BAD, "PMIx",
-                   "install Slurm's PMIx plugin (Debian: slurm-wlm-basic-plugins; else build Slurm --with-pmix)",
-                   "srun --mpi=list does not name '%s'", mpi);
-        return false;
-    }
-    doctor_add(d, DOCTOR_OK, "PMIx", "", "srun offers --mpi=%s", mpi);
-    return true;
+    int rc = slurm_mpi_check(mpi, &err);
+    if (rc == 0)
+        doctor_add(d, DOCTOR_OK, "PMIx", "", "srun offers --mpi=%s", mpi);
+    else
+        doctor_add(d, DOCTOR_BAD, "PMIx", rc > 0 ? "install Slurm's client commands here" : "", "%s", err.text);
+    return rc == 0;
 }
 
 static int add_option(struct words *w, const char *name, const char *value, struct pkb_error *err)

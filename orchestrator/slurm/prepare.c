@@ -4,6 +4,7 @@
 
 #include "orchestrator/slurm/jobs.h"
 #include "orchestrator/slurm/launch.h"
+#include "orchestrator/slurm/mpi.h"
 #include "util/file.h"
 #include "util/json.h"
 
@@ -100,5 +101,8 @@ int engine_slurm_prepare(struct engine *e, struct pkb_error *err)
     if (l->settings.cuda_archs && setenv("PKB_CUDA_ARCHS", l->settings.cuda_archs, 1) < 0)
         return pkb_error_errno(err, "setenv");
     l->api = slurm_api_load(err);
-    return l->api ? l->api->limits(&l->limits, err) : -1;
+    if (!l->api || l->api->limits(&l->limits, err) < 0)
+        return -1;
+    /* Else every task would find out. Where there is no srun here, the tasks' own one counts. */
+    return slurm_mpi_check(l->settings.mpi, err) < 0 ? -1 : 0;
 }
