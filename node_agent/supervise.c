@@ -19,7 +19,8 @@
 #define MAX_RUNNERS 4            /* alive at one time */
 #define MAX_QUEUED (64u << 20)   /* bytes for a runner that does not read */
 #define LOG_PER_TURN (256 << 10) /* bytes taken from the log pipe at a time: a flood must not starve the rest */
-#define CLOSED_WAIT_MS 500       /* from closing the socket to having ended */
+/* From closing the socket to having ended: a killed process closes it long before a driver, say, has taken back all memory. */
+#define CLOSED_WAIT_MS 5000
 
 struct supervisor {
     char *program;
