@@ -58,7 +58,7 @@ says "many: why, and what to do" "MaxJobCount, are there; --slurm wave=N submits
 check "many: the first array runs" wait_for 60 over "$tmp/many"
 # Others fill the cluster; when they leave, what had to wait is submitted.
 for ((i = 0; i < 40; i++)); do
-    sbatch --quiet --hold --job-name=filler --output=/dev/null --wrap true 2>/dev/null || break
+    timeout 3 sbatch --quiet --hold --job-name=filler --output=/dev/null --wrap true 2>/dev/null || break # sbatch would wait for room
 done
 check "many: there is no room left" test "$i" -lt 40
 start "$pkb" resume --wait --slurm wave=8 "$tmp/many"
