@@ -105,6 +105,10 @@ void runner_number(struct runner *r, uint32_t call, bool timed);
 /* "start" (runner_start.c): validates the message, opens the device, loads the candidate. */
 int runner_start(struct runner *r, const json_t *message);
 
+/* Confines the process to what a candidate needs (util/confine.h), as far as the kernel can: it writes to devices, /dev/shm and the folders
+ * of $PKB_CANDIDATE_WRITES ("DIR:DIR"). Before there is a second thread. */
+int runner_confine(struct pkb_error *err);
+
 /* ---- engine (runner_engine.c, runner_loop.c) --------------------------------------------------------------------------- */
 
 /* Allocates frames and sets. */

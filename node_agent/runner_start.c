@@ -159,6 +159,8 @@ int runner_start(struct runner *r, const json_t *message)
     }
     r->role = strcmp(s.role, "reference") == 0 ? &runner_reference : &runner_candidate;
     int64_t mark = pkb_now_ns();
+    if (r->role == &runner_candidate && runner_confine(&err) < 0)
+        return runner_fail(r, OUTCOME_INFRA_ERROR, "confining the candidate: %s", err.text);
     if (prepare(r, &s, &err) < 0)
         return runner_fail(r, OUTCOME_INFRA_ERROR, "%s", err.text);
     if (check_device(r) < 0)

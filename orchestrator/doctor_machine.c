@@ -8,6 +8,7 @@
 #include "node_agent/build.h"
 #include "orchestrator/doctor.h"
 #include "runtime/runtime.h"
+#include "util/confine.h"
 #include "util/file.h"
 #include "util/gpu.h"
 #include "util/paths.h"
@@ -81,6 +82,19 @@ static void check_files(struct doctor *d)
     doctor_add(d, DOCTOR_BAD, "limits", "ulimit -n 4096", "only %llu open files are allowed", (unsigned long long)l.rlim_cur);
 }
 
+static void check_confinement(struct doctor *d)
+{
+    int version = confine_version();
+    if (version >= 6)
+        doctor_add(d, DOCTOR_OK, "candidates", "",
+                   "confined by Landlock: they write no files, and reach no process but their own");
+    else if (version > 0)
+        doctor_add(d, DOCTOR_OK, "candidates", "", "confined by Landlock: they write no files (signals need Linux 6.12)");
+    else
+        doctor_add(d, DOCTOR_NOTE, "candidates", "use Linux 5.13 or later with Landlock, or an account that has nothing to lose",
+                   "not confined: they can write whatever you can");
+}
+
 void doctor_machine(struct doctor *d)
 {
     doctor_add(d, DOCTOR_OK, "pkb", "", "version %s, build %s", PACKAGE_VERSION, PKB_BUILD_ID);
@@ -90,4 +104,5 @@ void doctor_machine(struct doctor *d)
     check_cuda(d);
     check_shared_memory(d);
     check_files(d);
+    check_confinement(d);
 }

@@ -32,6 +32,7 @@ TMPDIR=$PKB_MINISLURM/shared
 export TMPDIR
 . "$top/tests/system/lib.sh"
 unset TMPDIR
+export PKB_CANDIDATE_WRITES=$tmp # some wait at gates there
 end_cluster() {
     clean_up
     mini stop >/dev/null 2>&1 || true

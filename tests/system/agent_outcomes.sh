@@ -52,6 +52,12 @@ detail deadlock_spin "in pkb_solution, trial"
 detail deadlock_alloc "waiting in symm_alloc"
 detail compile_error "error:"
 
+# One that reached out knew where, unless nothing keeps candidates from it here.
+if run "$pkb" doctor && grep -q 'confined by Landlock' "$tmp/stdout"; then
+    check "reaches_out: it found the records" grep -qrF "tried $tmp/run/records" "$tmp/run/logs"
+    check "reaches_out: it left nothing" test -z "$(find "$tmp/run" "$HOME" /tmp -maxdepth 2 -name 'forged*' 2>/dev/null)"
+fi
+
 # A lone rank has no peers whose messages would wake its agent up.
 run "$pkb" eval -p 1 -c "$candidates/deadlock_spin.c" -g 1 --limit-seconds 2 --trials 1
 expect "a lone rank that hangs is noticed" 1 "deadlock"
