@@ -14,6 +14,19 @@ sruns() { pgrep -x srun | while read -r p; do grep -qzxF -- "$1" "/proc/$p/cmdli
 
 # Agents die on n1 again and again: that is reported, and resume leaves the node out.
 sweep bad 4 0 n1
+kill_victims() {
+    local victim
+    while :; do
+        if victim=$(cat "$1" 2>/dev/null); then
+            rm -f "$1"
+            kill -KILL "$victim"
+        fi
+        read -r -t 0.05 <> <(:) || true
+    done
+}
+kill_victims "$tmp/bad.victim" &
+killer=$!
+started_pids+=("$killer")
 submit "$tmp/bad" "$tmp/bad.lua" --slurm exclusive=yes --slurm throttle=4 --shard-seconds 0.001
 check "bad: it ends" wait_for 60 over "$tmp/bad"
 check "bad: three attempts on the node" test "$(grep -h infra_error "$tmp"/bad/records/*.jsonl | wc -l)" -eq 3
@@ -23,6 +36,8 @@ says "bad: and the shard" "2 ranks, 0 of 1 cells, tried in vain"
 run "$pkb" resume --launcher slurm --slurm exclusive=no "$tmp/bad"
 expect "bad: resume leaves the node out" 0 "n1 had 3 infra errors or more and will not be used"
 check "bad: in all that it submits" test "$(grep -lx '#SBATCH --exclude=n1' "$tmp"/bad/jobs/00[23]-*.sh | wc -l)" -eq 2
+
+kill "$killer"
 
 # Held at the gate, each in its own way of being disturbed; what takes longest comes first.
 for name in timeout warned batch stepd srun rank leader drain cancel; do

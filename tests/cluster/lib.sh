@@ -89,7 +89,7 @@ sweep() {
     for ((i = 1; i <= $2; i++)); do
         gate=/
         [ "$i" -ne "$3" ] || gate=$tmp/$1.gate
-        sed "s#TEST_GATE#$gate#g; s#TEST_SAMPLE#$i#; s#TEST_HOST#${4:-}#" "$top/tests/cluster/memory_allgather.c" >"$tmp/store/$1/02_allgather/$i.c"
+        sed "s#TEST_GATE#$gate#g; s#TEST_SAMPLE#$i#; s#TEST_HOST#${4:-}#; s#TEST_VICTIM#$tmp/$1.victim#g" "$top/tests/cluster/memory_allgather.c" >"$tmp/store/$1/02_allgather/$i.c"
         echo "$1 02_allgather $i 2 tiny correct"
     done | LC_ALL=C sort >"$tmp/$1.cells"
     cat >"$tmp/$1.lua" <<LUA
