@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "orchestrator/doctor.h"
 #include "orchestrator/slurm/api.h"
 #include "orchestrator/slurm/mpi.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What pkb needs of Slurm, as a table of functions. Behind it is plugins/launcher_slurm.so, which alone is linked against libslurm, so
- * that pkb runs where libslurm is absent; slurm.h is included by slurm/plugin.c alone. */
+ * that pkb runs where libslurm is absent; slurm.h is included by slurm/libslurm.h alone. */
 #ifndef PKB_ORCHESTRATOR_SLURM_API_H
 #define PKB_ORCHESTRATOR_SLURM_API_H
 

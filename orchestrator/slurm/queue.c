@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "orchestrator/slurm/arrays.h"
-
 /* How an element stands after one of its starts. */
 struct stand {
-    size_t job;
-    uint32_t element;
-    int64_t start;     /* INT64_MAX: it waits or runs */
-    const char *state; /* in which that start ended; NULL: it waits or runs */
+    struct slurm_start start; /* at INT64_MAX: it waits or runs */
+    size_t job;               /* in the queue's list */
+    const char *state;        /* in which that start ended; NULL: it waits or runs */
 };
 
 struct reading {
@@ -38,30 +35,28 @@ static void append(char *list, size_t size, const char *word)
         (void)snprintf(list + used, size - used, "%s%s", used ? "," : "", word);
 }
 
-static void keep(struct reading *r, struct stand s)
+static void keep(struct reading *r, size_t job, const struct slurm_state *s)
 {
-    if (r->n == r->room) {
-        size_t room = r->room ? 2 * r->room : 64;
-        struct stand *more = reallocarray(r->stands, room, sizeof(*more));
-        r->out_of_memory = r->out_of_memory || !more;
-        if (!more)
-            return;
-        r->stands = more;
-        r->room = room;
-    }
-    r->stands[r->n++] = s;
+    struct stand *list = slurm_starts_grow(r->stands, r->n, &r->room, sizeof(*list));
+    r->out_of_memory = r->out_of_memory || !list;
+    if (!list)
+        return;
+    r->stands = list;
+    list[r->n] = (struct stand){slurm_start_of(s), job, s->active ? NULL : s->state};
+    if (s->active)
+        list[r->n].start.at = INT64_MAX;
+    r->n++;
 }
 
 static void visit(void *arg, size_t i, const struct slurm_jobs_entry *e, const struct slurm_state *s)
 {
     struct reading *r = arg;
     struct slurm_queue_job *j = &r->q->list[i];
-    size_t n = *s->elements ? slurm_arrays_count(s->elements) : 1;
+    size_t n = slurm_starts_elements(s);
     (void)e;
     j->seconds += s->seconds;
     if (n == 1) /* elements that have never begun come together */
-        keep(r, (struct stand){i, (uint32_t)strtoul(s->elements, NULL, 10), s->active ? INT64_MAX : s->start,
-                               s->active ? NULL : s->state});
+        keep(r, i, s);
     if (s->active && s->pending) {
         j->pending += n;
         append(j->reason, sizeof(j->reason), s->reason);
@@ -72,16 +67,6 @@ static void visit(void *arg, size_t i, const struct slurm_jobs_entry *e, const s
 }
 
 /* ---- ends ------------------------------------------------------------------------------------------------------------ */
-
-static int by_element(const void *a, const void *b)
-{
-    const struct stand *x = a, *y = b;
-    if (x->job != y->job)
-        return x->job < y->job ? -1 : 1;
-    if (x->element != y->element)
-        return x->element < y->element ? -1 : 1;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
 
 static void count_end(struct slurm_queue_job *j, const char *state)
 {
@@ -100,10 +85,10 @@ static void count_end(struct slurm_queue_job *j, const char *state)
 static void count_ends(struct reading *r)
 {
     if (r->n > 0)
-        qsort(r->stands, r->n, sizeof(*r->stands), by_element);
+        qsort(r->stands, r->n, sizeof(*r->stands), slurm_start_compare);
     for (size_t i = 0; i < r->n; i++) {
         const struct stand *s = &r->stands[i];
-        bool last = i + 1 == r->n || s[1].job != s->job || s[1].element != s->element;
+        bool last = i + 1 == r->n || s[1].start.job != s->start.job || s[1].start.element != s->start.element;
         if (last && s->state)
             count_end(&r->q->list[s->job], s->state);
     }

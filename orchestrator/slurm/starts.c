@@ -6,19 +6,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "orchestrator/slurm/arrays.h"
 #include "util/clock.h"
 
 /* Clocks of submitting machines and of the database's may differ. */
 #define MARGIN_SECONDS 3600
 
-/* A start that slurmctld told of. */
-struct start {
-    uint32_t job, element;
-    int64_t at;
-};
-
 struct starts {
-    struct start *list;
+    struct slurm_start *list; /* that slurmctld told of */
     size_t n, room;
     struct slurm_jobs_entry *entries;
     size_t n_entries, i; /* i: the job that is asked about */
@@ -27,9 +22,9 @@ struct starts {
     bool out_of_memory;
 };
 
-static int by_start(const void *a, const void *b)
+int slurm_start_compare(const void *a, const void *b)
 {
-    const struct start *x = a, *y = b;
+    const struct slurm_start *x = a, *y = b;
     if (x->job != y->job)
         return x->job < y->job ? -1 : 1;
     if (x->element != y->element)
@@ -37,23 +32,34 @@ static int by_start(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static struct start start_of(const struct slurm_state *s)
+struct slurm_start slurm_start_of(const struct slurm_state *s)
 {
-    return (struct start){s->job, (uint32_t)strtoul(s->elements, NULL, 10), s->start};
+    return (struct slurm_start){s->job, (uint32_t)strtoul(s->elements, NULL, 10), s->start};
 }
 
-static void remember(struct starts *all, struct start s)
+size_t slurm_starts_elements(const struct slurm_state *s)
 {
-    if (all->n == all->room) {
-        size_t room = all->room ? 2 * all->room : 64;
-        struct start *more = reallocarray(all->list, room, sizeof(*more));
-        all->out_of_memory = all->out_of_memory || !more;
-        if (!more)
-            return;
-        all->list = more;
-        all->room = room;
-    }
-    all->list[all->n++] = s;
+    return *s->elements ? slurm_arrays_count(s->elements) : 1;
+}
+
+void *slurm_starts_grow(void *list, size_t n, size_t *room, size_t size)
+{
+    size_t wanted = *room ? 2 * *room : 64;
+    if (n < *room)
+        return list;
+    void *more = reallocarray(list, wanted, size);
+    *room = more ? wanted : *room;
+    return more;
+}
+
+static void remember(struct starts *all, const struct slurm_state *s)
+{
+    struct slurm_start *list = slurm_starts_grow(all->list, all->n, &all->room, sizeof(*list));
+    all->out_of_memory = all->out_of_memory || !list;
+    if (!list)
+        return;
+    all->list = list;
+    list[all->n++] = slurm_start_of(s);
 }
 
 /* ---- slurmctld ------------------------------------------------------------------------------------------------------- */
@@ -62,7 +68,7 @@ static void visit_present(void *arg, const struct slurm_state *s)
 {
     struct starts *all = arg;
     if (s->start > 0)
-        remember(all, start_of(s));
+        remember(all, s);
     all->visit(all->arg, all->i, &all->entries[all->i], s);
 }
 
@@ -79,8 +85,8 @@ static int read_present(struct starts *all, const struct slurm_api *api, struct 
 static void visit_past(void *arg, const struct slurm_state *s)
 {
     struct starts *all = arg;
-    const struct start key = start_of(s);
-    if (all->n > 0 && bsearch(&key, all->list, all->n, sizeof(key), by_start))
+    const struct slurm_start key = slurm_start_of(s);
+    if (all->n > 0 && bsearch(&key, all->list, all->n, sizeof(key), slurm_start_compare))
         return;
     for (size_t i = 0; i < all->n_entries; i++)
         if (all->entries[i].job == s->job)
@@ -107,7 +113,7 @@ static int read_past(struct starts *all, const struct slurm_api *api, struct slu
     for (size_t i = 0; i < all->n_entries; i++)
         ids[i] = all->entries[i].job;
     if (all->n > 0)
-        qsort(all->list, all->n, sizeof(*all->list), by_start);
+        qsort(all->list, all->n, sizeof(*all->list), slurm_start_compare);
     int rc = api->past(ids, all->n_entries, first_submitted(all), visit_past, all, &silence);
     past->known = rc == 0;
     if (rc < 0)

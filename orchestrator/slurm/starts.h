@@ -10,6 +10,25 @@
 #include "orchestrator/slurm/api.h"
 #include "orchestrator/slurm/jobs.h"
 
+/* What tells one start of an element from all others. */
+struct slurm_start {
+    uint32_t job, element; /* 0 where the job is no array */
+    int64_t at;            /* seconds since 1970 */
+};
+
+/* Of a record of one element. */
+struct slurm_start slurm_start_of(const struct slurm_state *s);
+
+/* By job, element and time, for qsort and bsearch; also of structs that begin with one. */
+int slurm_start_compare(const void *a, const void *b);
+
+/* How many elements a record stands for: those that have never begun come together. */
+size_t slurm_starts_elements(const struct slurm_state *s);
+
+/* The list of n entries of `size` bytes with room for one more, perhaps elsewhere; the caller frees it. NULL when memory runs out: the
+ * list is as before. */
+void *slurm_starts_grow(void *list, size_t n, size_t *room, size_t size);
+
 /* `e` is the entry of number i in jobs.json. All texts are borrowed. */
 typedef void slurm_starts_fn(void *arg, size_t i, const struct slurm_jobs_entry *e, const struct slurm_state *s);
 

@@ -189,7 +189,7 @@ struct queued {
 static void visit_queued(void *arg, size_t i, const struct slurm_jobs_entry *e, const struct slurm_state *state)
 {
     struct queued *q = arg;
-    size_t n = *state->elements ? slurm_arrays_count(state->elements) : 1;
+    size_t n = slurm_starts_elements(state);
     (void)i;
     if (!state->active || e->kind != SLURM_JOBS_EVALUATE)
         return;
